@@ -63,7 +63,7 @@ const typed = {
 const travelling = z.object(
   Object.fromEntries(
     offeredFields.flatMap((field) => {
-      if (field === 'preferences' || field === 'parts') return [];
+      if (field === 'preferences' || field === 'parts' || field === 'devicesPerTask') return [];
       const { type, nullable } = givenFields[field];
       const checked: z.ZodType = typed[type as keyof typeof typed];
       return [[field, nullable ? checked.nullable().default(null) : checked]];
@@ -71,13 +71,35 @@ const travelling = z.object(
   ),
   // The compiler does not follow this far; the types above are those of the fields.
 ) as unknown as z.ZodObject<{
-  [K in Exclude<keyof OfferedFields, 'preferences' | 'parts'>]: z.ZodType<OfferedFields[K]>;
+  [K in Exclude<keyof OfferedFields, 'preferences' | 'parts' | 'devicesPerTask'>]: z.ZodType<
+    OfferedFields[K]
+  >;
 }>;
+
+/** Devices by what they are, as `JobInput` has them. Left out by versions before 3. */
+const devices = z
+  .array(
+    z.object({
+      kind: text(MAX.plainNameChars).min(1),
+      count: z.int().min(1).max(MAX.machineDevices),
+      model: text(MAX.labelChars).nullable(),
+      minMemoryMb: whole(MAX.integer).nullable(),
+      share: z
+        .object({ parts: z.int().min(1), of: z.int().min(2).max(MAX.deviceShares) })
+        .refine(({ parts, of }) => parts < of)
+        .nullable(),
+    }),
+  )
+  .min(1)
+  .max(MAX.jobResources)
+  .nullable()
+  .default(null);
 
 const part = z.object({
   tasks: z.int().min(1).max(MAX.tasks),
   cpusPerTask: z.int().min(1).max(MAX.tasks),
   memoryMbPerTask: whole(MAX.integer),
+  devicesPerTask: devices,
 });
 
 const request = travelling
@@ -90,6 +112,7 @@ const request = travelling
     preferences: z.array(preference.transform(given)).max(MAX.jobPreferences),
     // Neither is of version 1.
     parts: z.array(part).min(2).max(MAX.jobParts).nullable().default(null),
+    devicesPerTask: devices,
     outputs: z
       .array(
         z
@@ -104,6 +127,7 @@ const request = travelling
 /** The amounts of a job of several parts follow from these: others would be planned with, or charged. */
 function hasEnvelope({ parts, ...job }: Pick<OfferedJob, 'parts' | keyof OfferedPart>): boolean {
   if (parts === null) return true;
+  if (job.devicesPerTask != null) return false;
   const { tasks, cpusPerTask, memoryMbPerTask } = envelopeOf(parts);
   return job.tasks === tasks && job.cpusPerTask === cpusPerTask && job.memoryMbPerTask === memoryMbPerTask;
 }

@@ -3,7 +3,7 @@
  * them. Each step may be done twice, cut off anywhere or done by two processes at once: what is known is in the two databases, and each
  * message says all that its receiver needs.
  */
-import { Client, ServiceError } from '../client/index.js';
+import { Client, type Document, ServiceError } from '../client/index.js';
 import { MAX } from '../platform/limits.js';
 import type { Blobs } from '../store/blobs.js';
 import type { Copies, Lender, NewCopy, QueueLoad, Told } from '../store/federation.js';
@@ -12,7 +12,8 @@ import type { Share } from '../store/store.js';
 import { type Ask, checkResults, newsOf, outcomesOf } from './answers.js';
 import {
   ClaimDocument,
-  ExchangeBeforeDocument,
+  Exchange1Document,
+  Exchange2Document,
   ExchangeDocument,
   type ExchangeInput,
   ReportDocument,
@@ -21,9 +22,10 @@ import {
 } from './documents.gql.js';
 import { RunOutputs } from './outputs.js';
 
-/** The protocol's version that we speak, and that of the release before (PROTOCOL.md). */
-export const PROTOCOL = 2;
-const PROTOCOL_BEFORE = 1;
+/** The protocol's version that we speak (PROTOCOL.md); with a peer of an earlier release, its own. */
+const PROTOCOL = 3;
+type Ourselves = Omit<ExchangeInput, 'protocol' | 'load'>;
+type TellLoad = () => Promise<ExchangeInput['load']>;
 const REQUEST_TIMEOUT_MS = 20_000;
 /** Of an answer; a whole page of offers has far fewer. */
 const ANSWER_BYTES = 64 * 1024 * 1024;
@@ -113,6 +115,8 @@ class Guest {
     const hopeless = silentS > patienceS ? 'UNGRANTED' : 'ISOLATED';
     this.touch(await copies.withdraw(this.siteId, hopeless, now()));
     await this.giveUp(await copies.unanswered(this.siteId, patienceS));
+    // Nothing runs without the class in which it was taken.
+    await this.giveUp(await copies.unclassed(this.siteId));
     await this.exchange(peer);
     await copies.reached(this.siteId, null);
     await this.claim();
@@ -146,23 +150,19 @@ class Guest {
     }
   }
 
-  /** In our version; in the one before, with a peer that knows no other. */
-  private async tell(input: Omit<ExchangeInput, 'protocol' | 'load'>): Promise<unknown> {
+  /** In our version; in an earlier one with a peer that knows no other. */
+  private async tell(ourselves: Ourselves): Promise<unknown> {
     const { known } = this;
-    if (known.protocol !== PROTOCOL_BEFORE) {
+    for (let protocol = known.protocol ?? PROTOCOL; ; protocol--) {
       try {
-        const load = await this.load();
-        const answer = await this.ask(ExchangeDocument, { input: { ...input, protocol: PROTOCOL, load } });
-        known.protocol = PROTOCOL;
+        const answer = await this.ask(...(await inVersion(protocol, ourselves, () => this.load())));
+        known.protocol = protocol;
         return answer;
       } catch (error) {
-        if (known.protocol !== null || !(error instanceof ServiceError) || !UNKNOWN.has(error.code))
-          throw error;
+        const isOlder = error instanceof ServiceError && UNKNOWN.has(error.code);
+        if (known.protocol !== null || !isOlder || protocol === 1) throw error;
       }
     }
-    const answer = await this.ask(ExchangeBeforeDocument, { input: { ...input, protocol: PROTOCOL_BEFORE } });
-    known.protocol = PROTOCOL_BEFORE;
-    return answer;
   }
 
   private async load(): Promise<QueueLoad & { ageS: number }> {
@@ -215,7 +215,7 @@ class Guest {
   /** Those that the owner refuses, as another release may: they are told once more alone, so that no other run waits behind them. */
   private async reportOn(runs: readonly Told[]): Promise<Map<Told, string>> {
     const refused = new Map<Told, string>();
-    const reports = runs.flatMap((one) => reportsOf(one, this.known.protocol));
+    const reports = runs.flatMap((one) => reportsOf(one, this.known.protocol ?? PROTOCOL));
     if (reports.length === 0) return refused;
     try {
       checkResults(await this.ask(ReportDocument, { site: this.site, reports }), reports.length);
@@ -269,19 +269,32 @@ class Guest {
   }
 }
 
-/** Causes that the version before has another name for. */
-const CAUSE_BEFORE: Partial<Record<string, Told['cause']>> = { INPUT_MISMATCH: 'STAGING_FAILED' };
+/** What is asked in a version: an earlier one is told nothing that it does not know. */
+async function inVersion(
+  protocol: number,
+  { classes, kinds, ...ourselves }: Ourselves,
+  load: TellLoad,
+): Promise<[Document<unknown, { input: ExchangeInput }>, { input: ExchangeInput }]> {
+  if (protocol > 2)
+    return [ExchangeDocument, { input: { ...ourselves, protocol, kinds, classes, load: await load() } }];
+  const before = { ...ourselves, protocol, kinds: kinds.map(({ devices: _, ...kind }) => kind) };
+  if (protocol === 1) return [Exchange1Document, { input: before }];
+  return [Exchange2Document, { input: { ...before, load: await load() } }];
+}
+
+/** The cause, by the name that a version has for it: before 3 no run of a peer was stopped for another. */
+function causeIn(protocol: number, { cause, startedAt }: Pick<Told, 'cause' | 'startedAt'>): Told['cause'] {
+  if (cause === 'INPUT_MISMATCH' && protocol < 2) return 'STAGING_FAILED';
+  if (cause === 'PREEMPTED' && protocol < 3) return startedAt === null ? 'MACHINE_FAILED' : 'REFUSED';
+  return cause;
+}
 
 /** Its start, unless the owner knows, and its end. */
-function reportsOf(
-  { offer: _, files: __, jobId, epoch, told, over, startedAt, at, cause: known, ...rest }: Told,
-  protocol: number | null,
-): RunReportInput[] {
+function reportsOf(one: Told, protocol: number): RunReportInput[] {
+  const { offer: _, files: __, jobId, epoch, told, over, startedAt, at, cause: ___, ...rest } = one;
   const of = { job: `job_${jobId}`, epoch };
   const { deviceS, deviceMemoryMb, ...before } = rest;
-  const isBefore = protocol === PROTOCOL_BEFORE;
-  const cause = (isBefore && known !== null && CAUSE_BEFORE[known]) || known;
-  const end = { ...before, ...(!isBefore && { deviceS, deviceMemoryMb }), cause };
+  const end = { ...before, ...(protocol > 1 && { deviceS, deviceMemoryMb }), cause: causeIn(protocol, one) };
   const time = (seconds: number): string => new Date(seconds * 1000).toISOString();
   return [
     ...(told === 0 && startedAt !== null ? [{ ...of, phase: 'STARTED' as const, at: time(startedAt) }] : []),

@@ -729,6 +729,12 @@ export const FIXED_LIMITS = {
   places: fixed(500, 'Places of jobs in one report of a peer.', 'ExchangeInput.places'),
   machineKinds: fixed(500, 'Kinds of machines in one report of a peer.', 'ExchangeInput.kinds'),
   kindLicenses: fixed(100, 'Kinds of licenses of one kind of machines.', 'MachineKindInput.licenses'),
+  alikeDevices: fixed(
+    16,
+    'Kinds of devices of one kind of machines that peers are told of.',
+    'MachineKindInput.devices',
+  ),
+  peerClasses: fixed(100, 'Classes in which a peer takes jobs.', 'ExchangeInput.classes'),
   claims: fixed(500, 'Claims of a peer in one request.', 'Mutation.claimJobs.offers'),
   returns: fixed(1_000, 'Offers that a peer returns in one request.', 'Mutation.returnJobs.offers'),
   urlChars: fixed(

@@ -4,8 +4,15 @@
  */
 import type { QueueLoad } from '../core/grid-tree/index.js';
 import type { JobPart, JobPreference } from '../core/model.js';
+import { type AlikeDevices, mostServedBy } from '../core/resources/devices.js';
 import type { Share } from './bounds.js';
-import { type GrantedFields, type OfferedFields, type StoredJob, stayingFields } from './job-fields.js';
+import {
+  type GrantedFields,
+  type OfferedFields,
+  type StayingFields,
+  type StoredJob,
+  stayingFields,
+} from './job-fields.js';
 import type { RunReport, RunUsage } from './run-reports.js';
 
 export type { QueueLoad } from '../core/grid-tree/index.js';
@@ -32,6 +39,8 @@ export interface MachineKind {
   hops: number;
   /** Kinds of licenses there. */
   licenses: readonly string[];
+  /** Devices of each; none, where versions before 3 told of it. */
+  devices: readonly AlikeDevices[];
 }
 
 /** What a peer says when it asks for news. */
@@ -45,6 +54,8 @@ export interface Asked {
   /** So many more jobs of ours it takes. */
   room: number;
   kinds: readonly MachineKind[];
+  /** Classes, by name, in which it takes jobs of ours; none before version 3. */
+  classes: readonly string[];
   /** Where it has jobs that it was offered: names of schedulers, from its root down. */
   places: readonly Place[];
   /** What a job of ours would find there; null: it does not say. */
@@ -80,18 +91,45 @@ export interface OfferNews {
 export type OfferedPreference = Omit<JobPreference, 'siteId' | 'licenses'> & { licenses?: string[] };
 
 /** What travels of a part: a job of which a part asks for more stays here (`partsStay`). */
-export type OfferedPart = Pick<JobPart, 'tasks' | 'cpusPerTask' | 'memoryMbPerTask'>;
+export type OfferedPart = Pick<JobPart, 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'devicesPerTask'>;
 
 /** What a part may ask for that means something at our sites only, as of a job without parts. */
 export const stayingOfParts = [
   ...(['resourcesPerTask', 'tasksPerMachine', 'exclusive', 'allAlike', 'sameSwitch'] as const),
-  'devicesPerTask',
   'machineConstraint',
 ] as const satisfies readonly Exclude<keyof JobPart, keyof OfferedPart>[];
 
+/** Amounts of no kind only say that there are devices (store/job-fields.ts). */
+const isAsked = (value: unknown, field: keyof StayingFields): boolean =>
+  value != null && (field !== 'resourcesPerTask' || Object.keys(value).length > 0);
+
+/** The first field that means something at our sites only; null: none does. */
+export const stayingField = (job: Pick<StoredJob, keyof StayingFields>): keyof StayingFields | null =>
+  stayingFields.find((field) => isAsked(job[field], field)) ?? null;
+
 /** Some part asks for what peers are not told. */
 export const partsStay = (parts: readonly JobPart[] | null): boolean =>
-  (parts ?? []).some((part) => stayingOfParts.some((field) => part[field] != null));
+  (parts ?? []).some((part) => stayingOfParts.some((field) => isAsked(part[field], field)));
+
+/** Kinds of the devices that the job, or a part of it, asks for by what they are. */
+export const kindsOfDevices = ({
+  devicesPerTask,
+  parts,
+}: Pick<OfferedJob, 'devicesPerTask' | 'parts'>): string[] =>
+  [devicesPerTask, ...(parts ?? []).map((part) => part.devicesPerTask)].flatMap((requests) =>
+    (requests ?? []).map(({ kind }) => kind),
+  );
+
+/** What is said of a job since which version of the protocol. */
+export type VersionedFields = Pick<StoredJob, 'class' | 'devicesPerTask' | 'parts' | 'outputs'>;
+
+/** The first version of the protocol in which the job can be offered. */
+export function firstVersionOf(job: VersionedFields): 1 | 2 | 3 {
+  if (job.class !== null || kindsOfDevices(job).length > 0) return 3;
+  return job.parts !== null || job.outputs.length > 0 ? 2 : 1;
+}
+/** What a peer is taken to speak that has not asked since this is noted. */
+export const VERSION_UNKNOWN = 2;
 
 /** What travels of a job until it is granted. */
 export interface OfferedJob extends Omit<OfferedFields, 'preferences' | 'parts'> {
@@ -154,8 +192,10 @@ export const hindrances = [
   // The job has what means something at the sites of this service only, or outputs that become datasets there.
   'STAYS',
   'DATASETS',
-  // The peer speaks version 1 of the protocol, which has neither outputs nor parts.
+  // The peer speaks an earlier version of the protocol: 1 has neither outputs nor parts, and 2 neither classes nor devices.
   'OLDER',
+  // The peer takes no jobs of that class from us.
+  'CLASS',
   // It does not wait for a scheduler.
   'HELD',
   // It is a peer's: granted to us, or one that has seen it already, or has passed as many services as it may.
@@ -254,6 +294,15 @@ export interface Told extends Omit<RunReport, 'jobId' | 'phase' | 'outputs' | 'u
   outputs: { stream: 'STDOUT' | 'STDERR'; start: number; base64: string; bytes: number }[] | null;
 }
 
+/** What we tell a peer of ourselves. */
+export interface Ourselves {
+  service: string;
+  room: number;
+  kinds: MachineKind[];
+  /** Classes in which we take its jobs, in order. */
+  classes: string[];
+}
+
 /** The guest's side. Each of these is of one peer, by its site. */
 export interface Copies {
   /**
@@ -263,8 +312,11 @@ export interface Copies {
   lenders(worker: string, leaseS: number): Promise<Lender[]>;
   /** They are anybody's again. */
   leave(worker: string): Promise<unknown>;
-  /** Who we are, how many more of the peer's jobs we take, and what they could run on: here, or at peers of ours who have asked us. */
-  ourselves(siteId: number): Promise<{ service: string; room: number; kinds: MachineKind[] }>;
+  /**
+   * Who we are, how many more of the peer's jobs we take, in which classes, and what they could run on: here, or at peers of ours who have
+   * asked us.
+   */
+  ourselves(siteId: number): Promise<Ourselves>;
   /** What a job of the peer would find here: what waits with no less boost than it would have, and the machines that are up. */
   load(siteId: number): Promise<QueueLoad>;
   /** The peer has answered, or why not. */
@@ -278,7 +330,8 @@ export interface Copies {
   /**
    * Takes jobs of a peer in as jobs of the users whom the peer's are mapped to, and within what those may submit. An offer that is known is
    * left alone, whatever became of it. Answers with those that are not taken: beyond the cap or a user's share or quota, with numbers that
-   * no job may have, of a request that has come another way and is open here, or while the peer is isolated.
+   * no job may have, of a class that the peer's jobs may not have here, with kinds of devices that nobody here knows, of a request that has come
+   * another way and is open here, or while the peer is isolated.
    */
   accept(siteId: number, copies: readonly NewCopy[], share: Share, now: number): Promise<number[]>;
   /** The owner has boosted them. */
@@ -304,6 +357,8 @@ export interface Copies {
    * are not known.
    */
   notHere(siteId: number, offered: readonly number[], claimed: readonly number[]): Promise<number[]>;
+  /** Copies that nobody has granted, of a class that the peer's jobs may not have here any more. */
+  unclassed(siteId: number): Promise<number[]>;
   /** Copies that have had machines for longer than this without a grant. */
   unanswered(siteId: number, patienceS: number): Promise<number[]>;
   /**
@@ -326,9 +381,9 @@ export interface Copies {
  * have, or get, a URL from which others can fetch them.
  */
 export const mayLeave = (
-  job: Pick<StoredJob, (typeof stayingFields)[number] | 'parts' | 'inputs' | 'outputs'>,
+  job: Pick<StoredJob, keyof StayingFields | 'parts' | 'inputs' | 'outputs'>,
 ): boolean =>
-  stayingFields.every((field) => job[field] === null) &&
+  stayingField(job) === null &&
   !partsStay(job.parts) &&
   job.outputs.every(({ dataset }) => dataset == null) &&
   job.inputs.every((input) => 'datasetId' in input && input.from === undefined);
@@ -336,7 +391,14 @@ export const mayLeave = (
 /** What a job asks of machines of which peers have told. */
 export type AskedOfPeers = Pick<
   StoredJob,
-  'os' | 'architecture' | 'licenses' | 'tasks' | 'cpusPerTask' | 'memoryMbPerTask' | 'parts'
+  | 'os'
+  | 'architecture'
+  | 'licenses'
+  | 'tasks'
+  | 'cpusPerTask'
+  | 'memoryMbPerTask'
+  | 'devicesPerTask'
+  | 'parts'
 >;
 
 /**
@@ -367,12 +429,16 @@ export function fitsKinds(job: AskedOfPeers, kinds: readonly MachineKind[], hops
 const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0);
 
 /** How many such tasks the machines have room for. */
-const tasksOn = ({ cpusPerTask, memoryMbPerTask }: OfferedPart, kinds: readonly MachineKind[]): number =>
+const tasksOn = (
+  { cpusPerTask, memoryMbPerTask, devicesPerTask }: OfferedPart,
+  kinds: readonly MachineKind[],
+): number =>
   sumOf(
-    kinds.map(({ cpus, memoryMb, maxTasks, machines }) => {
+    kinds.map(({ cpus, memoryMb, maxTasks, machines, devices }) => {
       const ofCpus = maxTasks === null ? Math.floor(cpus / cpusPerTask) : cpus >= cpusPerTask ? maxTasks : 0;
       const ofMemory = memoryMbPerTask > 0 ? Math.floor(memoryMb / memoryMbPerTask) : 1_000_000;
-      return machines * Math.min(ofCpus, ofMemory);
+      const ofDevices = devicesPerTask == null ? Infinity : mostServedBy(devices, devicesPerTask);
+      return machines * Math.min(ofCpus, ofMemory, ofDevices);
     }),
   );
 

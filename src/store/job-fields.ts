@@ -131,7 +131,7 @@ export const givenFields = {
   /** Amounts by kind of resource. */
   resourcesPerTask: staying(toAgents(maybe<Record<string, number>>('jsonb', ofJob))),
   /** Devices by what they are, beside those amounts. A job that has any has amounts, too, if only none. */
-  devicesPerTask: staying(toAgents(maybe<readonly DeviceRequest[]>('jsonb', ofJob))),
+  devicesPerTask: offered(toAgents(maybe<readonly DeviceRequest[]>('jsonb', ofJob))),
   /** How many tasks are on each of its machines; null: as many as fit. */
   tasksPerMachine: staying(toAgents(maybe<TasksPerMachine>('jsonb', ofJob))),
   /** What it has to itself. */
@@ -194,8 +194,8 @@ export const givenFields = {
   reservationId: staying(maybe<number>('integer', ofJob)),
   /** What an operator adds to its priorities. */
   boost: always<number>('integer', ofJob),
-  /** The name of its class in the policy; null: it has none. Peers are not told: each has classes of its own. */
-  class: maybe<string>('text', ofJob),
+  /** The name of its class in the policy; null: it has none. A peer takes the job if its policy has a class of that name for our jobs. */
+  class: offered(maybe<string>('text', ofJob)),
   /** Whether its work counts as charged, by its class when it was submitted, or given that class: not said by whoever submits it. */
   charged: always<boolean>('boolean'),
   /** Without a class, its rank. Runs of lower ranks may be stopped for it. */

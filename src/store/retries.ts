@@ -117,6 +117,21 @@ export function decidePreempted(
   return decided.rule === null ? { ...decided, note: sayPreempted(preempted) } : decided;
 }
 
+/** The same at a peer, which decides about its runs only: what had begun and may not start again is over. */
+export function stoppedThere(
+  facts: RetryFacts,
+  end: Pick<RunReport, 'exitCode' | 'signal'>,
+  started: boolean,
+  maxAttempts: number,
+): Retried {
+  const decided = decideNext(facts, { ...end, cause: 'PREEMPTED' }, maxAttempts);
+  if (decided.rule !== null) return decided;
+  const note = 'stopped for another job where it ran';
+  return started && !facts.job.restartable
+    ? { ...decided, action: 'FAIL', because: 'NO_RULE', delayS: null, note }
+    : { ...decided, note };
+}
+
 export function sayPreempted({ jobId, holdId, class: of, preemptionClass, lostWork }: PreemptedFor): string {
   const which = of == null && preemptionClass === 0 ? '' : ` of class ${of ?? preemptionClass}`;
   return `stopped for ${jobId === null ? `hold_${holdId}` : `job_${jobId}${which}`}; lost ${sayCoreHours(lostWork)}`;

@@ -42,6 +42,7 @@ import {
   type Retried,
   type RetryFacts,
   requeued,
+  stoppedThere,
 } from './retries.js';
 import type { EventRow, MachineRow } from './rows.js';
 import type {
@@ -213,7 +214,11 @@ function endOfJob(
     return { state: 'CANCELLED', cause: job.stopCause ?? 'CANCELLED_BY_USER', retry: null };
   if (cause === 'REQUEUED' && !job.started)
     return { state: 'QUEUED', cause: null, retry: givenBack(facts()) };
-  const retry = decideNext(facts(), ended, maxAttempts);
+  // Ours are asked to stop before: this is of a run at a peer, which has stopped it for another job.
+  const retry =
+    cause === 'PREEMPTED'
+      ? stoppedThere(facts(), ended, job.started, maxAttempts)
+      : decideNext(facts(), ended, maxAttempts);
   if (retry.action === 'FAIL') return { state: 'FAILED', cause, retry };
   if (retry.action === 'HOLD') return { state: 'HELD', cause: null, retry };
   return { state: (retry.delayS ?? 0) > 0 ? 'BLOCKED' : 'QUEUED', cause: null, retry };

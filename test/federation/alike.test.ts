@@ -200,10 +200,10 @@ class Live {
 
   async settle(now: number, load: ToldLoad | null = null): Promise<void> {
     for (const peer of PEERS) {
-      const asked = { protocol: 2, service: peer, after: this.cursors[peer], room: 1_000, kinds: KINDS };
+      const asked = { protocol: 3, service: peer, after: this.cursors[peer], room: 1_000, kinds: KINDS };
       const news = await api.parts.store.offers.exchange(
         sites.get(peer) as number,
-        { ...asked, places: [], load },
+        { ...asked, classes: [], places: [], load },
         now,
       );
       for (const { offer, version, state, jobId } of news) {
@@ -225,7 +225,7 @@ class Live {
 
 const KINDS = ['home', 'away'].map((os) => {
   const kind = { site: 1, os, architecture: 'x64', cpus: 4, memoryMb: 4_000, maxTasks: null };
-  return { ...kind, machines: 1, hops: 1, licenses: [] };
+  return { ...kind, machines: 1, hops: 1, licenses: [], devices: [] };
 });
 const JOB: Omit<OfferedJob, 'request' | 'hops' | 'visited' | 'os'> = {
   ...{ user: 'u', bytes: 600, name: null, application: 'x', arrayIndex: null, tasks: 1, cpusPerTask: 1 },
@@ -238,7 +238,7 @@ const JOB: Omit<OfferedJob, 'request' | 'hops' | 'visited' | 'os'> = {
     runTimeLimitS: null,
   },
   ...{ deadline: null, sandboxMb: 0, outputMb: 0, computationShare: null, preferences: [], outputs: [] },
-  parts: null,
+  ...{ parts: null, devicesPerTask: null, class: null },
   ...{ simulatedRunS: null, simulatedIoS: null, launch: 'EVERY_TASK', onTaskFailure: 'END_ALL' },
 };
 

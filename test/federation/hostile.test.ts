@@ -47,6 +47,7 @@ const GRANT = {
   inputs: [] as object[],
 };
 const LOAD = { ahead: 0, work: 0, power: 100, benchmark: 100, ageS: 0 };
+const GPUS = { kind: 'gpu', model: null, memoryMb: 0, shares: 1, count: 1 };
 const INPUT = { place: 1, dataset: 'd', name: 'n', sizeMb: 1, sha256: null, urls: ['http://x'] };
 interface Reported {
   job: string;
@@ -173,6 +174,7 @@ async function works(): Promise<void> {
 }
 
 const PART = { tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0 };
+const DEVICE = { kind: 'gpu', count: 1, model: null, minMemoryMb: null, share: null };
 
 test('offers with values that no job may have are given back, each alone', async () => {
   const long = 'x'.repeat(201);
@@ -216,6 +218,17 @@ test('offers with values that no job may have are given back, each alone', async
       { tasks: 2, memoryMbPerTask: 9, parts: [PART, PART] },
       { tasks: 2, parts: [PART, { ...PART, cpusPerTask: 0 }] },
       { tasks: 17, parts: Array(17).fill(PART) },
+      // A class that nobody here has, devices that are none, and kinds that nobody here has.
+      { class: 'no such class' },
+      { devicesPerTask: [] },
+      { devicesPerTask: Array(33).fill(DEVICE) },
+      { devicesPerTask: [{ ...DEVICE, count: 0 }] },
+      { devicesPerTask: [{ ...DEVICE, count: 129 }] },
+      { devicesPerTask: [{ ...DEVICE, share: { parts: 2, of: 2 } }] },
+      { devicesPerTask: [{ ...DEVICE, model: 'x'.repeat(201) }] },
+      { devicesPerTask: [{ ...DEVICE, kind: 'no-such-kind' }] },
+      { tasks: 2, parts: [PART, { ...PART, devicesPerTask: [{ ...DEVICE, kind: 'no-such-kind' }] }] },
+      { tasks: 2, parts: [PART, PART], devicesPerTask: [DEVICE] },
     ],
     // Files of ours, not of the run.
     ...[['../../etc/passwd'], ['/etc/passwd'], ['a/../../b'], ['a\0b'], ['']].map((outputs) => ({ outputs })),
@@ -472,8 +485,15 @@ test('a guest is refused what is not its own, and values that no run has', async
   expect((await report(site, [ended])).data).toEqual({ reportRuns: { results: ['UNKNOWN_RUN'] } });
 
   for (const [change, said] of [
-    [{ protocol: 0 }, /^protocol: 0 is not accepted; accepted: 1 or 2$/],
-    [{ protocol: 3 }, /^protocol: 3 is not accepted; accepted: 1 or 2$/],
+    [{ protocol: 0 }, /^protocol: 0 is not accepted; accepted: 1, 2, 3$/],
+    [{ protocol: 4 }, /^protocol: 4 is not accepted; accepted: 1, 2, 3$/],
+    [{ classes: Array(101).fill('x') }, /^classes: /],
+    [{ classes: [''] }, /^classes: /],
+    [{ kinds: [{ ...kind, devices: Array(17).fill(GPUS) }] }, /^kinds.devices: /],
+    [{ kinds: [{ ...kind, devices: [{ ...GPUS, count: 0 }] }] }, /^kinds.devices.count: /],
+    [{ kinds: [{ ...kind, devices: [{ ...GPUS, shares: 1_001 }] }] }, /^kinds.devices.shares: /],
+    [{ kinds: [{ ...kind, devices: [{ ...GPUS, memoryMb: -1 }] }] }, /^kinds.devices.memoryMb: /],
+    [{ kinds: [{ ...kind, devices: [{ ...GPUS, kind: '' }] }] }, /^kinds.devices.kind: /],
     [{ load: { ...LOAD, ahead: -1 } }, /^load.ahead: /],
     [{ load: { ...LOAD, work: 1e308 } }, /^load.work: /],
     [{ load: { ...LOAD, ageS: -60 } }, /^load.ageS: /],

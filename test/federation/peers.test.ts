@@ -342,7 +342,6 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
   const [stopped] = (await a.submit([604], { os: 'c', held: true })) as [string];
   const keeping: Record<keyof StayingFields, object> = {
     resourcesPerTask: { resourcesPerTask: [{ kind: 'gpu', amount: 1 }] },
-    devicesPerTask: { devicesPerTask: [{ kind: 'gpu', count: 1 }] },
     tasksPerMachine: { tasksPerMachine: { min: 1, max: 1 } },
     resources: { resources: [{ kind: 'tape', amount: 1 }] },
     exclusive: { exclusive: 'MACHINE' },

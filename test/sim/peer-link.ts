@@ -22,6 +22,13 @@ const written = <T>(answer: unknown): T =>
     ),
   ) as T;
 
+/** With what it may leave out. */
+const asGiven = ({ kinds, classes, load, ...input }: ExchangeInput): ExchangeInput => ({
+  ...input,
+  kinds: kinds.map((kind) => ({ ...kind, devices: kind.devices ?? [] })),
+  ...{ classes: classes ?? [], load: load ?? null },
+});
+
 /** As a guest asks a service, for which it is this site. */
 export function peerLink(
   current: () => Api,
@@ -37,7 +44,7 @@ export function peerLink(
     const who = key(api);
     if (document.includes('exchangeJobs('))
       return {
-        exchangeJobs: await federation.exchangeJobs(who, { ...given.input, load: given.input.load ?? null }),
+        exchangeJobs: await federation.exchangeJobs(who, asGiven(given.input)),
       };
     if (document.includes('claimJobs(')) return { claimJobs: await federation.claimJobs(who, given.offers) };
     if (document.includes('returnJobs('))

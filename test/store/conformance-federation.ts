@@ -1,6 +1,8 @@
 /** What every store promises of jobs that go to peers and come from them: src/store/federation.ts as tests. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { JobClasses } from '../../src/core/classes.js';
 import type { JobPart } from '../../src/core/model.js';
+import type { DeviceRequest, OwnedDevice } from '../../src/core/resources/devices.js';
 import type { PeerSettings } from '../../src/store/directory/peers.js';
 import type { Asked, MachineKind, NewCopy, OfferedJob } from '../../src/store/federation.js';
 import { offeredFields } from '../../src/store/job-fields.js';
@@ -27,10 +29,25 @@ const MIB = 2 ** 20;
 const SHARE = { jobs: 1_000, bytes: 1e9 };
 const KIND: MachineKind = {
   ...{ site: 1, os: 'away', architecture: 'x64', cpus: 4, memoryMb: 4_000, maxTasks: null },
-  ...{ machines: 2, hops: 1, licenses: ['cad'] },
+  ...{ machines: 2, hops: 1, licenses: ['cad'], devices: [] },
 };
+const A100 = { kind: 'gpu', model: 'a100', memoryMb: 40_000, shares: 4 };
+const H100 = { kind: 'gpu', model: 'h100', memoryMb: 80_000, shares: 7 };
+/** Two of the one and one of the other on each of two machines. */
+const WITH_GPUS: MachineKind = {
+  ...KIND,
+  devices: [
+    { ...A100, count: 2 },
+    { ...H100, count: 1 },
+  ],
+};
+const GPU: DeviceRequest = { kind: 'gpu', count: 1, model: null, minMemoryMb: null, share: null };
+const withGpus = (...requests: Partial<DeviceRequest>[]) => ({
+  ...{ resourcesPerTask: {}, devicesPerTask: requests.map((one) => ({ ...GPU, ...one })) },
+});
 const asked = (change: Partial<Asked> = {}): Asked => ({
-  ...{ service: 'them', protocol: 2, after: 0, room: 100, kinds: [KIND], places: [], load: null },
+  ...{ service: 'them', protocol: 3, after: 0, room: 100, kinds: [KIND], places: [], load: null },
+  classes: [],
   ...change,
 });
 const away = (change: Partial<NewJob> = {}): NewJob => newJob({ os: 'away', ...change });
@@ -40,6 +57,7 @@ const REQUEST: OfferedJob = {
   ...{ name: null, application: 'x', arrayIndex: null, tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0 },
   ...{ licenses: [], os: null, architecture: null, estimateS: 10, benchmark: 100, runTimeLimitS: null },
   ...{ deadline: null, sandboxMb: 0, outputMb: 0, computationShare: null, preferences: [], parts: null },
+  ...{ devicesPerTask: null, class: null },
   ...{ simulatedRunS: null, simulatedIoS: null, launch: 'EVERY_TASK', onTaskFailure: 'END_ALL' },
 };
 const copy = (offer: number, change: Partial<OfferedJob> = {}, boost = 0): NewCopy => ({
@@ -180,6 +198,16 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         ['a constraint', 'STAYS', { machineConstraint: 'gpu' }, {}],
         ['outputs that become datasets', 'DATASETS', { outputs: [{ path: 'a', dataset: 'd' }] }, {}],
         ['outputs, of which version 1 knows nothing', 'OLDER', { outputs: [{ path: 'a' }] }, { protocol: 1 }],
+        ['a class, of which version 2 knows nothing', 'OLDER', { class: 'urgent' }, { protocol: 2 }],
+        ['devices, of which version 2 knows nothing', 'OLDER', withGpus({}), { protocol: 2 }],
+        ['a class that is not taken there', 'CLASS', { class: 'urgent' }, { classes: ['spare'] }],
+        [
+          'amounts of resources beside devices',
+          'STAYS',
+          { ...withGpus({}), resourcesPerTask: { tape: 1 } },
+          { kinds: [WITH_GPUS] },
+        ],
+        ['devices, where there are none', 'UNFIT', withGpus({}), {}],
         ['held', 'HELD', { held: true }, {}],
         ['input of which only the amount is known', 'DATA', { inputs: [{ sizeMb: 1, siteId: 1 }] }, {}],
         ['too wide', 'UNFIT', { tasks: 9 }, {}],
@@ -233,6 +261,72 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         for (const id of [parts, outputs]) expect(await standing(id!)).toMatchObject({ hindrance: 'OLDER' });
         const later = (await exchange()).map(({ jobId }) => jobId);
         expect(later).toEqual(expect.arrayContaining([parts, outputs]));
+      });
+
+      it.each<[string, Partial<DeviceRequest>[], tasks: number]>([
+        ['whole ones of any model', [{ count: 3 }], 2],
+        ['whole ones of a model', [{ model: 'a100' }], 4],
+        ['with memory', [{ minMemoryMb: 50_000 }], 2],
+        ['shares that are whole shares of one model only', [{ count: 2, share: { parts: 1, of: 2 } }], 4],
+        [
+          'shares with more memory than is theirs',
+          [{ model: 'h100', count: 3, share: { parts: 2, of: 7 } }],
+          2,
+        ],
+        ['two requests', [{ model: 'a100', count: 2 }, { model: 'h100' }], 2],
+        ['a model that is not there', [{ model: 'b200' }], 0],
+        ['more memory than any has', [{ minMemoryMb: 80_001 }], 0],
+        ['a kind that is not there', [{ kind: 'fpga' }], 0],
+      ])(
+        'offers jobs with devices by what they are: %s, as many tasks as are served',
+        async (_, asks, most) => {
+          const kinds = [WITH_GPUS];
+          const [fits, wide] = await submit(world, user, [
+            away({ ...withGpus(...asks), tasks: Math.max(1, most) }),
+            away({ ...withGpus(...asks), tasks: most + 1 }),
+          ]);
+          const [part] = await submit(world, user, [
+            away(withParts([{}, { ...withGpus(...asks), tasks: Math.max(1, most) }])),
+          ]);
+          const news = await exchange({ kinds });
+          expect(news.map(({ jobId }) => jobId)).toEqual(most > 0 ? [fits, part] : []);
+          expect(await standing(wide!)).toMatchObject({ hindrance: 'UNFIT' });
+          if (most === 0) return;
+          const { devicesPerTask } = withGpus(...asks);
+          expect(news[0]!.request).toMatchObject({ devicesPerTask, parts: null });
+          expect(news[1]!.request).toMatchObject({ devicesPerTask: null, parts: [{}, { devicesPerTask }] });
+        },
+      );
+
+      it('needs a peer for devices that no machine here has, though one has room', async () => {
+        await settings({ forward: 'WHEN_NEEDED', neededAfterS: 1e9 });
+        await world.addMachine(home, 'a', 4, 1_000, [], null, {}, [{ ...A100, id: 'gpu0', link: null }]);
+        const kinds = [{ ...WITH_GPUS, os: 'linux' }];
+        const [here, there] = await submit(world, user, [
+          newJob(withGpus({ model: 'a100' })),
+          newJob(withGpus({ model: 'h100' })),
+        ]);
+        expect((await exchange({ kinds })).map(({ jobId }) => jobId)).toEqual([there]);
+        expect(await standing(here!)).toMatchObject({ hindrance: 'NOT_NEEDED' });
+      });
+
+      it('offers a job in its class where that is taken, and takes it back when it no longer is', async () => {
+        const [urgent, plain] = await submit(world, user, [away({ class: 'urgent' }), away()]);
+        const classes = ['spare', 'urgent'];
+        const news = await exchange({ classes });
+        expect(news.map(({ jobId, request }) => [jobId, request?.class])).toEqual([
+          [urgent, 'urgent'],
+          [plain, null],
+        ]);
+        const offer = news[0]!.offer;
+        expect(await exchange({ classes: ['spare'] })).toMatchObject([{ offer, state: 'WITHDRAWN' }]);
+        expect(await standing(urgent!)).toMatchObject({ state: null, hindrance: 'CLASS' });
+        expect(await states(urgent!)).toEqual(['QUEUED']);
+        expect((await exchange({ classes })).map(({ jobId }) => jobId)).toEqual([urgent]);
+        // It was upgraded, and goes back.
+        expect(await exchange({ protocol: 2 })).toMatchObject([{ jobId: urgent, state: 'WITHDRAWN' }]);
+        expect(await standing(urgent!)).toMatchObject({ state: null, hindrance: 'OLDER' });
+        expect(await standing(plain!)).toMatchObject({ state: 'OFFERED' });
       });
 
       it('says why a job is not offered: by what its peer is', async () => {
@@ -353,6 +447,36 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         expect(await world.breaches()).toEqual([]);
       });
 
+      it.each<[string, Partial<NewJob>, boolean, string]>([
+        ['what ran is queued again, which counts for nothing', {}, true, 'QUEUED'],
+        ['what may not start again is over', { restartable: false }, true, 'FAILED'],
+        ['unless it had not begun', { restartable: false }, false, 'QUEUED'],
+      ])('that the peer stopped for another job: %s', async (_, job, runs, state) => {
+        const [id] = await submit(world, user, [away(job)]);
+        await claimed(id!);
+        if (runs) await store.reportRuns(peer, [report(id!, 1)], 1);
+        const stopped = ended(id!, 1, { cause: 'PREEMPTED', exitCode: null });
+        expect((await store.reportRuns(peer, [stopped], 1)).results).toEqual(['accepted']);
+        expect(await states(id!)).toEqual([state]);
+        // Twice.
+        const repeated = state === 'FAILED' ? 'repeated' : 'stale-epoch';
+        expect((await store.reportRuns(peer, [stopped], 1)).results).toEqual([repeated]);
+        expect((await world.events(id!)).at(-1)).toMatchObject({
+          cause: state === 'FAILED' ? 'PREEMPTED' : null,
+          ...(state === 'QUEUED' && { note: 'stopped for another job where it ran' }),
+        });
+        const [next] = await exchange();
+        expect(next).toMatchObject({ jobId: id, state: state === 'QUEUED' ? 'OFFERED' : 'WITHDRAWN' });
+        if (state === 'QUEUED') {
+          // What is said of the former run when the next has begun is late, and changes nothing.
+          const { results } = await store.offers.claim(peer, [next!.offer], T0 + 31);
+          expect(results).toMatchObject([{ kind: 'GRANTED' }]);
+          expect((await store.reportRuns(peer, [stopped], 1)).results).toEqual(['stale-epoch']);
+          expect(await states(id!)).toEqual(['ASSIGNED']);
+        }
+        expect(await world.breaches()).toEqual([]);
+      });
+
       it('are lost when the peer is silent for too long, and are not ended at their limit here', async () => {
         await settings({ lostAfterS: 100 });
         const [id] = await submit(world, user, [
@@ -432,6 +556,107 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         await settings({ foreignMax: 9 });
         await world.isolate(peer, true);
         expect(await accept([copy(13)])).toEqual([13]);
+      });
+
+      const CLASSES: JobClasses = {
+        spare: { rank: 0, scavenger: true, charged: false, users: ['peer-them'] },
+        urgent: { rank: 5, scavenger: false, charged: true, users: ['ann'] },
+        any: { rank: 1, scavenger: false, charged: true },
+      };
+      const classOf = async (id: number) =>
+        (await store.loadGrid(0)).jobs.find(({ job }) => job.id === id)?.job.class;
+
+      it('are in the classes of our policy that the peer’s user may use, and in no other', async () => {
+        expect((await store.copies.ourselves(peer)).classes).toEqual([]);
+        expect(await accept([copy(1, { class: 'spare' })])).toEqual([1]);
+        await world.newPolicy({ classes: CLASSES });
+        expect((await store.copies.ourselves(peer)).classes).toEqual(['any', 'spare']);
+        const passed = { visited: ['first', 'them'] };
+        expect(
+          await accept([
+            ...[copy(2, { class: 'spare' }), copy(3, { class: 'urgent' }), copy(4, { class: 'none' })],
+            ...[copy(5, { class: 'any', ...passed }), copy(6)],
+          ]),
+        ).toEqual([3, 4]);
+        const [spare, any, plain] = await ids();
+        expect([await classOf(spare!), await classOf(any!), await classOf(plain!)]).toEqual([
+          ...['spare', 'any', null],
+        ]);
+        expect(await store.copies.unclassed(peer)).toEqual([]);
+        // A class that is gone gives back what waits in it; what runs goes on.
+        await store.applyMoves([move(any!, home)], context());
+        await store.applyStarts(home, [start(any!, home, { [machine]: 1 })], null, context());
+        await store.copies.granted(peer, [{ ...GRANT, offer: 5 }]);
+        await world.newPolicy({ classes: { urgent: CLASSES.urgent! } });
+        expect(await store.copies.unclassed(peer)).toEqual([2]);
+        await store.copies.withdraw(peer, [2], T0 + 1);
+        expect(await store.copies.unclassed(peer)).toEqual([]);
+        expect(await states(spare!, any!, plain!)).toEqual(['CANCELLED', 'ASSIGNED', 'QUEUED']);
+      });
+
+      it('ask for devices of kinds that machines have, here or behind us', async () => {
+        const { devicesPerTask } = withGpus({ model: 'a100' });
+        expect(await accept([copy(1, { devicesPerTask })])).toEqual([1]);
+        const third = await world.federate({ name: 'third', forward: 'ALWAYS' });
+        const tape = { ...A100, kind: 'tape', model: null };
+        const kinds = [{ ...KIND, devices: [{ ...tape, count: 1 }] }];
+        await store.offers.exchange(third, asked({ service: 'third', kinds }), Date.now() / 1000);
+        const gpus = [0, 1].map((i): OwnedDevice => ({ ...A100, id: `gpu${i}`, link: null }));
+        await world.addMachine(home, 'gpus', 4, 1_000, [], null, {}, [
+          ...gpus,
+          { ...H100, model: null, id: 'other', link: null },
+        ]);
+        const fpga = withGpus({ kind: 'fpga' }).devicesPerTask;
+        const part = { tasks: 1, cpusPerTask: 1, memoryMbPerTask: 0 };
+        const parts = [{ ...part, devicesPerTask: withGpus({ kind: 'tape' }).devicesPerTask }, part];
+        expect(
+          await accept([
+            ...[copy(2, { devicesPerTask }), copy(3, { devicesPerTask: fpga })],
+            copy(4, { parts, tasks: 2 }),
+          ]),
+        ).toEqual([3]);
+        const { jobs } = await store.loadGrid(0);
+        expect(jobs.map(({ job }) => [job.resourcesPerTask, job.devicesPerTask])).toEqual([
+          [{}, devicesPerTask],
+          [{}, null],
+        ]);
+        expect(jobs[1]!.job.parts).toMatchObject([
+          { resourcesPerTask: {}, devicesPerTask: [{ kind: 'tape' }] },
+          { resourcesPerTask: null },
+        ]);
+        // Alike ones together, and those of others are passed on.
+        const told = (await store.copies.ourselves(peer)).kinds.map(({ devices }) => devices);
+        expect(told).toContainEqual([
+          { ...H100, model: null, count: 1 },
+          { ...A100, count: 2 },
+        ]);
+        expect(told).toContainEqual([{ ...tape, count: 1 }]);
+      });
+
+      it('that are stopped for another job here say so, once, and do not start again', async () => {
+        await world.newPolicy({ classes: CLASSES });
+        const id = await placedAt(1, { class: 'spare' });
+        await store.copies.granted(peer, [{ ...GRANT, offer: 1 }]);
+        await store.reportRuns(home, [report(id, 1)], 3);
+        const [winner] = await submit(world, user, [newJob({ class: 'urgent' })]);
+        await store.applyMoves([move(winner!, home)], context());
+        const victim = { jobId: id, epoch: 1, lostWork: 36, graceS: 7, requeue: false };
+        const room = { siteId: home, at: T0 + 17, allocations: [{ machineId: machine, tasks: 1 }] };
+        const preemption = {
+          ...{ jobId: winner!, siteId: home, class: 'urgent', preemptionClass: 0 },
+          ...{ victims: [victim], room },
+        };
+        expect(await store.preempt(home, [preemption], context())).toEqual([winner]);
+        expect(await store.copies.toReport(peer, MIB)).toMatchObject([{ over: false }]);
+        const end = ended(id, 1, { cause: 'CANCELLED_BY_USER', exitCode: null });
+        await store.reportRuns(home, [end], 3);
+        await store.reportRuns(home, [end], 3);
+        expect(await states(id)).toEqual(['CANCELLED']);
+        expect(await store.copies.toReport(peer, MIB)).toMatchObject([
+          { offer: 1, over: true, cause: 'PREEMPTED' },
+        ]);
+        await store.copies.told(peer, [1], 2);
+        expect(await store.copies.toReport(peer, MIB)).toEqual([]);
       });
 
       it('run when their owner has granted it, and not before', async () => {
@@ -618,9 +843,9 @@ export function describeFederation(name: string, makeWorld: () => Promise<World>
         await settings({ foreignMax: 3 });
         const own = { site: 1, os: 'linux', architecture: 'x64', cpus: 4, memoryMb: 1000, maxTasks: null };
         expect(await store.copies.ourselves(peer)).toEqual({
-          ...{ service: 'service', room: 2 },
+          ...{ service: 'service', room: 2, classes: [] },
           kinds: [
-            { ...own, machines: 1, hops: 1, licenses: ['cad'] },
+            { ...own, machines: 1, hops: 1, licenses: ['cad'], devices: [] },
             { ...KIND, site: 1001, hops: 2 },
           ],
         });

@@ -1,18 +1,28 @@
 /** The model of federation: the owner's side and the guest's, over the model of the store, as src/store/federation.ts says it. */
 
+import type { JobClasses } from '../../src/core/classes.js';
 import { isForwarded, isGranted, isTaken, mayGo, type QueueLoad } from '../../src/core/grid-tree/index.js';
 import type { Dataset, License, Site, SiteState, TreeScheduler, UserClass } from '../../src/core/model.js';
+import type { AlikeDevices, OwnedDevice } from '../../src/core/resources/devices.js';
 import { type EndCause, isLive, isPending, isTerminal, type JobAction } from '../../src/core/states.js';
 import { MAX } from '../../src/platform/limits.js';
 import { outOfBounds } from '../../src/store/bounds.js';
 import type { PeerRow } from '../../src/store/directory/peers.js';
-import { boostHere, copiedJob, GRANTED_CHARS, REST_S } from '../../src/store/federation/rules.js';
+import {
+  boostHere,
+  classesForPeer,
+  copiedJob,
+  GRANTED_CHARS,
+  isKnownHere,
+  REST_S,
+} from '../../src/store/federation/rules.js';
 import {
   type Asked,
   type Claimed,
   type ClaimResult,
   type Copies,
   charsOfInputs,
+  firstVersionOf,
   fitsKinds,
   type GrantedInput,
   type GrantedJob,
@@ -24,12 +34,15 @@ import {
   OFFERS_PAGE,
   type OfferNews,
   type Offers,
+  type Ourselves,
   type Place,
   partsStay,
   type Standing,
+  stayingField,
   type Told,
+  VERSION_UNKNOWN,
 } from '../../src/store/federation.js';
-import { grantedFields, offeredFields, only, stayingFields } from '../../src/store/job-fields.js';
+import { grantedFields, offeredFields, only } from '../../src/store/job-fields.js';
 import { holderOf, toldEpoch } from '../../src/store/rules.js';
 import type {
   JobSelection,
@@ -69,6 +82,8 @@ interface Base {
     policyVersion: number;
   }[];
   readonly policyVersion: number;
+  /** Those of the policy; null: it has none. */
+  readonly classes: JobClasses | null;
   now(): number;
   addUser(userClass: UserClass, quota: null, name: string, role: MemoryUser['role']): number;
   addSite(name: string): number;
@@ -103,6 +118,7 @@ export interface MemoryPeer
     | 'serviceId'
     | 'protocol'
     | 'kinds'
+    | 'classes'
     | 'load'
     | 'loadAt'
     | 'seenAt'
@@ -161,6 +177,18 @@ function firstAndLast(kept: readonly OutputPiece[], stream: OutputPiece['stream'
   return own.filter((_, i) => i < PIECES || i >= own.length - PIECES);
 }
 
+/** As of the machine, alike ones together. */
+function alikeDevices(devices: readonly OwnedDevice[]): AlikeDevices[] {
+  const alike = new Map<string, AlikeDevices>();
+  for (const { kind, model, memoryMb, shares } of devices) {
+    // In their order: no model before every other.
+    const key = [kind, model ?? '', ...[memoryMb, shares].map((n) => String(n).padStart(10, '0'))].join('\0');
+    alike.set(key, { kind, model, memoryMb, shares, count: (alike.get(key)?.count ?? 0) + 1 });
+  }
+  const sorted = [...alike].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
+  return sorted.slice(0, MAX.alikeDevices);
+}
+
 const none = { exitCode: null, signal: null, cpuS: null, ioWaitS: null };
 
 export class MemoryFederation {
@@ -201,7 +229,15 @@ export class MemoryFederation {
         forward: 'WHEN_NEEDED',
         neededAfterS: 600,
       },
-      ...{ hops: 4, lostAfterS: 3600, foreignMax: 1000, foreignBoost: 0, serviceId: null, kinds: [] },
+      ...{
+        hops: 4,
+        lostAfterS: 3600,
+        foreignMax: 1000,
+        foreignBoost: 0,
+        serviceId: null,
+        kinds: [],
+        classes: [],
+      },
       ...{ load: null, loadAt: null, seenAt: null, reachedAt: null, failure: null, cursor: 0 },
       ...{ worker: null, workerSeenAt: 0, users: new Map(), ...settings, userId },
     });
@@ -279,8 +315,16 @@ export class MemoryFederation {
   private kindsHere(hops: number): MachineKind[] {
     const kinds = new Map<string, MachineKind>();
     const sites = [...new Set(this.machinesHere().map(({ siteId }) => siteId))].sort((a, b) => a - b);
-    for (const { siteId, os, architecture, cpus, memoryMb, maxTasks = null } of this.machinesHere()) {
-      const shape = { os, architecture, cpus, memoryMb, maxTasks };
+    for (const {
+      siteId,
+      os,
+      architecture,
+      cpus,
+      memoryMb,
+      maxTasks = null,
+      devices = [],
+    } of this.machinesHere()) {
+      const shape = { os, architecture, cpus, memoryMb, maxTasks, devices: alikeDevices(devices) };
       const key = JSON.stringify([siteId, shape]);
       const licenses = [...new Set(this.licensesAt(siteId))].sort();
       const site = sites.indexOf(siteId) + 1;
@@ -337,12 +381,14 @@ export class MemoryFederation {
     const peer = this.peer(siteId);
     if (this.store.sites.get(siteId)?.removed) return [];
     const { ageS = 0, ...load } = asked.load ?? {};
+    this.takeBackUnspoken(siteId, asked);
     Object.assign(peer, {
       ...{
         seenAt: now,
         serviceId: asked.service,
         protocol: asked.protocol,
         kinds: structuredClone(asked.kinds),
+        classes: [...asked.classes],
       },
       ...{ load: asked.load && load, loadAt: asked.load && now - ageS },
     });
@@ -359,6 +405,15 @@ export class MemoryFederation {
       .map((offer) => this.news(offer));
   }
 
+  private takeBackUnspoken(siteId: number, { protocol, classes }: Asked): void {
+    for (const offer of this.offersOf(siteId)) {
+      const job = this.store.jobs.get(offer.jobId) as MemoryJob;
+      const isSpoken = firstVersionOf(job) <= protocol && (job.class === null || classes.includes(job.class));
+      if (offer.epoch === null && !offer.withdrawn && !isSpoken)
+        Object.assign(offer, { withdrawn: true, version: this.number() });
+    }
+  }
+
   /** What keeps the job from being offered to the peer, whatever is here and there; and whether what it reads can be fetched. */
   private hindrance({ job, fitsHome }: Waiting, peer: MemoryPeer, now: number): Hindrance | null {
     const foreign = this.foreign.get(job.id);
@@ -366,9 +421,10 @@ export class MemoryFederation {
     if (peer.isolated) return 'ISOLATED';
     if (peer.forward === 'NEVER') return 'NEVER';
     if (peer.seenAt === null) return 'UNSEEN';
-    if (stayingFields.some((field) => job[field] != null) || partsStay(job.parts)) return 'STAYS';
+    if (stayingField(job) !== null || partsStay(job.parts)) return 'STAYS';
     if (job.outputs.some(({ dataset }) => dataset != null)) return 'DATASETS';
-    if ((peer.protocol ?? 2) < 2 && (job.outputs.length > 0 || job.parts !== null)) return 'OLDER';
+    if ((peer.protocol ?? VERSION_UNKNOWN) < firstVersionOf(job)) return 'OLDER';
+    if (job.class !== null && !peer.classes.includes(job.class)) return 'CLASS';
     if (!isPending(job.state)) return 'HELD';
     if (foreign !== undefined && foreign.epoch !== null) return 'GRANTED';
     if (foreign?.siteId === peer.siteId || foreign?.visited.includes(peer.serviceId ?? '')) return 'VISITED';
@@ -643,6 +699,15 @@ export class MemoryFederation {
       const isOver = (offer: number) => known.get(offer) === 2;
       return [...offered.filter(isOver), ...claimed.filter((one) => isOver(one) || !known.has(one))];
     },
+    unclassed: async (siteId) => {
+      const classes = this.classesOf(siteId);
+      return this.open(siteId)
+        .filter(({ copy, job }) => {
+          const isOpen = copy.epoch === null && job.endedAt === null && job.state !== 'CANCELLING';
+          return isOpen && job.class !== null && !Object.hasOwn(classes, job.class);
+        })
+        .map(({ copy }) => copy.offer);
+    },
     unanswered: async (siteId, patienceS) =>
       this.open(siteId)
         .filter(({ copy, job }) => {
@@ -689,7 +754,23 @@ export class MemoryFederation {
     });
   }
 
-  private ourselves(siteId: number): { service: string; room: number; kinds: MachineKind[] } {
+  /** In which jobs of the peer are taken. */
+  private classesOf(siteId: number): JobClasses {
+    const { name, class: userClass } = this.store.users.get(this.peer(siteId).userId) as MemoryUser;
+    return classesForPeer(this.store.classes, { name, userClass });
+  }
+
+  /** Of devices, here and behind us. */
+  private kindsKnown(siteId: number): ReadonlySet<string> {
+    const here = [...this.store.machines.values()].filter(({ removed }) => !removed);
+    const behind = [...this.peers.values()].filter((peer) => peer.siteId !== siteId);
+    return new Set([
+      ...here.flatMap(({ devices = [] }) => devices.map(({ kind }) => kind)),
+      ...behind.flatMap(({ kinds }) => kinds.flatMap(({ devices }) => devices.map(({ kind }) => kind))),
+    ]);
+  }
+
+  private ourselves(siteId: number): Ourselves {
     const { isolated, foreignMax } = this.peer(siteId);
     const now = this.store.now();
     const behind = new Map<string, MachineKind>();
@@ -711,7 +792,7 @@ export class MemoryFederation {
       .sort((a, b) => a.hops - b.hops || b.machines - a.machines)
       .slice(0, KINDS_MAX);
     const room = isolated ? 0 : Math.max(0, foreignMax - this.open(siteId).length);
-    return { service: this.serviceId, room, kinds };
+    return { service: this.serviceId, room, kinds, classes: Object.keys(this.classesOf(siteId)) };
   }
 
   private places(siteId: number): Place[] {
@@ -737,6 +818,7 @@ export class MemoryFederation {
   private accept(siteId: number, copies: readonly NewCopy[], share: Share, now: number): number[] {
     const { store } = this;
     const peer = this.peer(siteId);
+    const known = { classes: this.classesOf(siteId), kinds: this.kindsKnown(siteId) };
     const refused: number[] = [];
     for (const one of copies) {
       const { offer, jobId, request: told } = one;
@@ -748,9 +830,10 @@ export class MemoryFederation {
           level < 2 && request === told.request && store.jobs.get(id)?.endedAt === null,
       );
       const room = peer.foreignMax - this.open(siteId).length;
-      const job = copiedJob(one, peer.foreignBoost);
+      const job = copiedJob(one, peer.foreignBoost, known.classes);
+      const isSound = isKnownHere(one, known) && outOfBounds(job) === null;
       const takes = user !== undefined && store.hasRoom(user, { jobs: 1, bytes: told.bytes }, share, now);
-      if (outOfBounds(job) !== null || !isTaken({ isolated: peer.isolated, room, isKnown }) || !takes) {
+      if (!isSound || !isTaken({ isolated: peer.isolated, room, isKnown }) || !takes) {
         refused.push(offer);
         continue;
       }
@@ -812,12 +895,9 @@ export class MemoryFederation {
         bytes += kept.reduce((sum, { body }) => sum + body.length, 0);
         const over = job.endedAt !== null;
         const hasFiles = over && job.outputs.length > 0 && run?.startedAt != null;
-        const cause =
-          job.state !== 'CANCELLED'
-            ? (run?.cause ?? job.cause)
-            : run?.startedAt == null
-              ? 'MACHINE_FAILED'
-              : 'REFUSED';
+        const stopped = run?.startedAt == null ? 'MACHINE_FAILED' : 'REFUSED';
+        const ended = job.state === 'CANCELLED' ? stopped : (run?.cause ?? job.cause);
+        const cause = job.cause === 'PREEMPTED' ? job.cause : ended;
         const told = (['STDOUT', 'STDERR'] as const)
           .flatMap((of) => firstAndLast(kept, of))
           .map(({ stream, start, body, bytes: written }) => {

@@ -3,6 +3,7 @@
  * outlives it, and no two processes can share it. It does what store.ts says in the most obvious way, one call after the other.
  */
 
+import type { JobClasses } from '../../src/core/classes.js';
 import { computationOf, noRuns, resourceKinds, totalsWith } from '../../src/core/data/history.js';
 import { marginOf } from '../../src/core/data/margins.js';
 import { INTERVAL_S } from '../../src/core/data/traffic.js';
@@ -294,6 +295,10 @@ export class MemoryStore implements Store {
 
   get copies(): Copies {
     return this.federation.copies;
+  }
+
+  get classes(): JobClasses | null {
+    return this.policy.document.classes ?? null;
   }
 
   get policyVersion(): number {

@@ -11,6 +11,7 @@ export const FederationPeer: FederationPeerResolvers = {
   site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
   user: ({ userId }, _, { loaders }) => loaders.user(userId),
   kinds: ({ kinds }) => [...kinds] as never,
+  classes: ({ classes }) => [...classes],
   load: ({ load, loadAt }) => load && { ...load, at: loadAt as number },
   users: ({ users }) => [...users],
   foreignJobs: async ({ siteId }, _, { services }) => (await services.federation.counts(siteId)).foreign,

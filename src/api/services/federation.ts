@@ -5,15 +5,19 @@ import { MAX } from '../../platform/limits.js';
 import type { ForeignJobRow, PeerRow, PeerSettings } from '../../store/directory/peers.js';
 import {
   type ClaimResult,
+  firstVersionOf,
   type Hindrance,
   LOAD_KEPT_S,
   type MachineKind,
   OFFERS_PAGE,
+  type OfferedPart,
   type OfferNews,
   type Standing,
+  stayingField,
   type ToldLoad,
+  VERSION_UNKNOWN,
 } from '../../store/federation.js';
-import { type StayingFields, stayingFields } from '../../store/job-fields.js';
+import type { StayingFields } from '../../store/job-fields.js';
 import type { JobRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { atMost, given, notNull, patch, plainName, text, within } from '../check.js';
@@ -31,8 +35,8 @@ import { guarded } from './access.js';
 import { maxAttemptsOf } from './agents.js';
 import { actor, done, type ServiceParts } from './parts.js';
 
-/** Of what peers and we say to each other (src/federation/PROTOCOL.md): this one, and that of the release before. */
-const PROTOCOLS = [1, 2];
+/** Of what peers and we say to each other (src/federation/PROTOCOL.md): this one, and those of earlier releases. */
+const PROTOCOLS = [1, 2, 3];
 const NUMBER = /^\d{1,16}$/;
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
@@ -98,7 +102,7 @@ export function createFederationService(parts: ServiceParts) {
 
       async exchangeJobs(viewer: Viewer, input: ExchangeInput) {
         if (!PROTOCOLS.includes(input.protocol))
-          throw badInput('protocol', input.protocol, PROTOCOLS.join(' or '));
+          throw badInput('protocol', input.protocol, PROTOCOLS.join(', '));
         const after = numberOf('after', input.after);
         const service = await directory.serviceId();
         if (input.service === service)
@@ -115,6 +119,9 @@ export function createFederationService(parts: ServiceParts) {
           after,
           room: within('room', input.room, 0, MAX.foreignJobs),
           kinds: atMost('kinds', input.kinds, MAX.machineKinds).map(kindOf),
+          classes: atMost('classes', input.classes, MAX.peerClasses).map((one) =>
+            text('classes', one, MAX.classNameChars, 1),
+          ),
           places: atMost('places', input.places, MAX.places).map(({ offer, path }) => ({
             offer: numberOf('places.offer', offer),
             path: atMost('places.path', path, MAX.hops).map((one) => text('places.path', one, MAX.nameChars)),
@@ -170,7 +177,6 @@ export function createFederationService(parts: ServiceParts) {
 
 const STAYS: Readonly<Record<keyof StayingFields, string>> = {
   resourcesPerTask: 'The job asks for kinds of resources, which each service names for itself',
-  devicesPerTask: 'The job asks for devices by kind and model, which each service names for itself',
   tasksPerMachine: 'The job says how many of its tasks are on a machine, which peers are not told',
   exclusive: 'The job has its machines to itself, which peers are not told',
   allAlike: 'The job is to have machines that are alike in labels, which each service has of its own',
@@ -182,7 +188,14 @@ const STAYS: Readonly<Record<keyof StayingFields, string>> = {
 };
 
 const PARTS_STAY =
-  'A part of the job asks for more than tasks with CPUs and memory, and peers are told only these of parts';
+  'A part of the job asks for more than tasks with CPUs, memory and devices, and peers are told only these of parts';
+
+/** What came with each version of the protocol. */
+const NEW_IN = {
+  1: 'anything',
+  2: 'outputs or parts',
+  3: 'a class, or with devices requested by kind and model',
+} as const;
 
 interface NotOffered {
   job: JobRow;
@@ -199,14 +212,16 @@ const SENTENCES: Readonly<Record<Hindrance, (about: NotOffered) => string>> = {
   NEVER: () => 'It is offered no jobs (NEVER).',
   UNSEEN: () => 'It has not asked for jobs yet.',
   STAYS: ({ job }) => {
-    const field = stayingFields.find((one) => job[one] !== null);
-    const why = field === undefined ? PARTS_STAY : STAYS[field];
+    const field = stayingField(job);
+    const why = field === null ? PARTS_STAY : STAYS[field];
     return `${why}: it stays with the sites of this service.`;
   },
   DATASETS: () =>
     'The job has outputs that become datasets, which are registered at the site where it ran: such jobs run at sites of this service only.',
-  OLDER: () =>
-    'It is of an earlier release (version 1 of the peer protocol), which takes no jobs with outputs or parts.',
+  OLDER: ({ job, peer: { protocol } }) =>
+    `It is of an earlier release (version ${protocol ?? VERSION_UNKNOWN} of the peer protocol), which takes no jobs with ${NEW_IN[firstVersionOf(job)]}.`,
+  CLASS: ({ job, peer: { classes } }) =>
+    `It accepts no jobs of the class ${job.class} from this service: ${classes.length === 0 ? 'it accepts jobs without a class only' : `the classes that it accepts are ${classes.join(', ')}`}.`,
   HELD: () => 'The job is held.',
   GRANTED: () => 'The job has been granted to this service.',
   VISITED: () => 'The job has already passed through it.',
@@ -282,7 +297,7 @@ function addressOf(field: string, url: string): string {
 }
 
 function kindOf(kind: MachineKindInput): MachineKind {
-  const { os, architecture, maxTasks, licenses, ...numbers } = kind;
+  const { os, architecture, maxTasks, licenses, devices, ...numbers } = kind;
   for (const [field, value] of Object.entries(numbers))
     within(
       `kinds.${field}`,
@@ -299,12 +314,27 @@ function kindOf(kind: MachineKindInput): MachineKind {
     licenses: atMost('kinds.licenses', licenses, MAX.kindLicenses).map((one) =>
       text('kinds.licenses', one, MAX.nameChars),
     ),
+    devices: atMost('kinds.devices', devices, MAX.alikeDevices).map(({ kind: of, model, ...each }) => ({
+      kind: text('kinds.devices.kind', of, MAX.plainNameChars, 1),
+      model: model == null ? null : text('kinds.devices.model', model, MAX.labelChars),
+      memoryMb: within('kinds.devices.memoryMb', each.memoryMb, 0, MAX.integer),
+      shares: within('kinds.devices.shares', each.shares, 1, MAX.deviceShares),
+      count: within('kinds.devices.count', each.count, 1, MAX.machineDevices),
+    })),
   };
 }
 
 const offerOf = ({ offer, state, stop, jobId, boost, request }: OfferNews) => ({
   ...{ offer: String(offer), state, stop, job: globalId('job', jobId), boost },
-  request: request && { ...request, parts: request.parts && [...request.parts] },
+  request: request && {
+    ...request,
+    parts: request.parts?.map((part) => ({ ...part, ...devicesOf(part) })),
+    ...devicesOf(request),
+  },
+});
+
+const devicesOf = ({ devicesPerTask }: Pick<OfferedPart, 'devicesPerTask'>) => ({
+  devicesPerTask: devicesPerTask ? [...devicesPerTask] : null,
 });
 
 const claimOf = (result: ClaimResult) => ({

@@ -23,7 +23,7 @@ import {
 } from '../../core/resources/eligibility.js';
 import { deviceLabels } from '../../core/resources/units.js';
 import type { PeerRow } from '../../store/directory/peers.js';
-import { fitsKinds, mayLeave } from '../../store/federation.js';
+import { firstVersionOf, fitsKinds, mayLeave, VERSION_UNKNOWN } from '../../store/federation.js';
 import type { Queries } from '../../store/queries.js';
 import type { LicenseRow, MachineRow } from '../../store/rows.js';
 import { amountsIn, devicesIn, labelsIn, submittedJob } from '../../store/rules.js';
@@ -115,7 +115,10 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
     // Jobs of a submission are mostly alike.
     const judged = new Map<string, Fault | null>();
     return (job) => {
-      const key = JSON.stringify([...NEEDS.map((field) => job[field]), mayLeave(job)]);
+      const key = JSON.stringify([
+        ...NEEDS.map((field) => job[field]),
+        ...[job.class, firstVersionOf(job), mayLeave(job)],
+      ]);
       let fault = judged.get(key);
       if (fault === undefined) {
         fault =
@@ -129,9 +132,11 @@ export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
   };
 }
 
-/** Of version 1 no peer takes jobs with outputs or parts. */
-const couldRun = (job: NewJob, { kinds, hops, protocol }: PeerRow): boolean =>
-  fitsKinds(job, kinds, hops) && ((protocol ?? 2) >= 2 || (job.parts === null && job.outputs.length === 0));
+/** In the version of the protocol that the peer speaks, and in the job's class. */
+const couldRun = (job: NewJob, { kinds, classes, hops, protocol }: PeerRow): boolean =>
+  fitsKinds(job, kinds, hops) &&
+  (protocol ?? VERSION_UNKNOWN) >= firstVersionOf(job) &&
+  (job.class === null || classes.includes(job.class));
 
 const never = (field: string, value: string, nearest: string): Fault => ({
   field,

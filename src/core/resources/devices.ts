@@ -15,6 +15,11 @@ export type OwnedDevice = {
   readonly oneUser?: boolean;
 };
 
+/** Devices of one machine that are alike, as peers are told of them. Not an interface: those are no JSON for Prisma. */
+export type AlikeDevices = Pick<OwnedDevice, 'kind' | 'model' | 'memoryMb' | 'shares'> & {
+  readonly count: number;
+};
+
 export interface Device extends OwnedDevice {
   readonly oneUser: boolean;
   readonly used: DeviceUse;
@@ -125,6 +130,18 @@ export function mostServed(devices: readonly Device[], requests: readonly Device
   }
   return most;
 }
+
+/** The same of a machine on which nothing runs, by what alike devices it has. */
+export const mostServedBy = (alike: readonly AlikeDevices[], requests: readonly DeviceRequest[]): number =>
+  mostServed(
+    alike.flatMap(({ count, ...device }, i) =>
+      Array.from({ length: count }, (_, j): Device => {
+        return { ...device, id: `${i}/${j}`, link: null, oneUser: false, used: NOT_USED };
+      }),
+    ),
+    requests,
+  );
+const NOT_USED: DeviceUse = { shares: 0, memoryMb: 0, user: null };
 
 const suits = ({ kind, model }: OwnedDevice, request: DeviceRequest): boolean =>
   kind === request.kind && (request.model === null || model === request.model);

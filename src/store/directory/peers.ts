@@ -62,8 +62,8 @@ type Shown = Prisma.PeerGetPayload<typeof shown>;
 const peerRow = ({ site, kinds, load, ...peer }: Shown): PeerRow => ({
   ...plain(peer),
   name: site.name,
-  // As they were checked when the peer told them.
-  kinds: kinds as unknown as MachineKind[],
+  // As they were checked when the peer told them; in the release before without devices.
+  kinds: (kinds as unknown as MachineKind[]).map((kind) => ({ ...kind, devices: kind.devices ?? [] })),
   load: load as unknown as QueueLoad | null,
 });
 

@@ -3,13 +3,22 @@
  * machines as any job does; but its run is shown to no agent before its owner has granted it. It runs once at the most: whether it
  * runs again, and where, is its owner's to decide.
  */
+import type { ClassUser, JobClasses } from '../../core/classes.js';
 import { isTaken, type QueueLoad } from '../../core/grid-tree/index.js';
 import type { JobState } from '../../core/states.js';
 import { endedStates } from '../../core/states.js';
 import { MAX } from '../../platform/limits.js';
 import { outOfBounds } from '../bounds.js';
 import { list, table } from '../columns.js';
-import type { GrantedJob, Lender, MachineKind, NewCopy, Place, Told } from '../federation.js';
+import {
+  type GrantedJob,
+  kindsOfDevices,
+  type Lender,
+  type NewCopy,
+  type Ourselves,
+  type Place,
+  type Told,
+} from '../federation.js';
 import type { GrantedFields } from '../job-fields.js';
 import { commitWith, commitWithCopy, type Database, type Transaction, transaction } from '../pool.js';
 import { changeJobs } from '../postgres/change-jobs.js';
@@ -17,11 +26,11 @@ import * as control from '../postgres/control.js';
 import { reportRuns } from '../postgres/reports.js';
 import { givenColumns } from '../postgres/submit.js';
 import { usageAs, usageList } from '../postgres/usage.js';
-import { labels, type Sql, sql } from '../sql.js';
+import { labels, raw, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
-import type { GrantedInput, RunReport, Share } from '../store.js';
-import { queueHere, waitingFirst } from './queue.js';
-import { boostHere, copiedJob } from './rules.js';
+import type { GrantedInput, NewJob, RunReport, Share } from '../store.js';
+import { alikeDevices, queueHere, theirKinds, waitingFirst } from './queue.js';
+import { boostHere, classesForPeer, copiedJob, isKnownHere } from './rules.js';
 
 type Db = Pick<Database, 'pool'>;
 
@@ -54,30 +63,41 @@ RETURNING p.site_id AS "siteId", s.name, p.url, p.secret, p.cursor`,
 export const leave = (database: Db, worker: string): Promise<number> =>
   run(database.pool, sql`UPDATE peers SET worker = NULL, worker_seen_at = NULL WHERE worker = ${worker}`);
 
-/** Who we are, how many more of the peer's jobs we take, and what they could run on: here, or at peers of ours who have asked us. */
-export function ourselves(
-  database: Db,
-  siteId: number,
-): Promise<{ service: string; room: number; kinds: MachineKind[] }> {
-  return value(
+/** The user of the peer's jobs, and the classes of the policy in force; null: none. */
+interface TheirClasses {
+  user: Pick<ClassUser, 'name' | 'userClass'>;
+  all: JobClasses | null;
+}
+const theirClasses = (siteId: number): Sql => sql`(
+  SELECT json_build_object('user', json_build_object('name', u.name, 'userClass', u.class),
+           'all', (SELECT document -> 'classes' FROM policies ORDER BY version DESC LIMIT 1))
+    FROM peers p JOIN users u ON u.id = p.user_id WHERE p.site_id = ${siteId})`;
+const classesOf = ({ user, all }: TheirClasses): JobClasses => classesForPeer(all, user);
+
+/**
+ * Who we are, how many more of the peer's jobs we take, in which classes, and what they could run on: here, or at peers of ours who have
+ * asked us.
+ */
+export async function ourselves(database: Db, siteId: number): Promise<Ourselves> {
+  const { their, ...rest } = await value<Omit<Ourselves, 'classes'> & { their: TheirClasses }>(
     database.pool,
     sql`
 WITH own AS (
   SELECT dense_rank() OVER (ORDER BY m.site_id) AS site, os, architecture, cpus, memory_mb AS "memoryMb", max_tasks AS "maxTasks",
          count(*) AS machines, 1 AS hops,
          ARRAY(SELECT DISTINCT kind FROM licenses l
-                WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id ORDER BY kind)::text[] AS licenses
+                WHERE removed_at IS NULL AND coalesce(l.site_id, m.site_id) = m.site_id ORDER BY kind)::text[] AS licenses, ${raw(alikeDevices)} AS devices
     FROM machines m JOIN sites s ON s.id = m.site_id
    WHERE m.removed_at IS NULL AND m.state = 'UP' AND s.state = 'UP' AND s.removed_at IS NULL
-   GROUP BY m.site_id, os, architecture, cpus, memory_mb, max_tasks
+   GROUP BY m.site_id, os, architecture, cpus, memory_mb, max_tasks, 10
 ), behind AS (
-  SELECT 1000 + row_number() OVER () AS site, os, architecture, cpus, "memoryMb", "maxTasks", max(k.machines) AS machines, min(k.hops) + 1 AS hops, licenses
+  SELECT 1000 + row_number() OVER () AS site, os, architecture, cpus, "memoryMb", "maxTasks", max(k.machines) AS machines, min(k.hops) + 1 AS hops, licenses, coalesce(devices, '[]') AS devices
     FROM peers p JOIN sites s ON s.id = p.site_id,
          jsonb_to_recordset(p.kinds) AS k (os text, architecture text, cpus integer, "memoryMb" integer, "maxTasks" integer,
-                                           machines integer, hops integer, licenses text[])
+                                           machines integer, hops integer, licenses text[], devices jsonb)
    WHERE p.site_id <> ${siteId} AND s.removed_at IS NULL AND NOT p.isolated AND p.forward <> 'NEVER' AND k.hops < ${HOPS_TOLD}
      AND p.seen_at > clock_timestamp() - make_interval(secs => p.lost_after_s)
-   GROUP BY os, architecture, cpus, "memoryMb", "maxTasks", licenses
+   GROUP BY os, architecture, cpus, "memoryMb", "maxTasks", licenses, coalesce(devices, '[]')
 ), kind AS (
   SELECT * FROM (SELECT * FROM own UNION ALL SELECT * FROM behind) k ORDER BY hops, machines DESC LIMIT ${KINDS_MAX}
 )
@@ -85,8 +105,10 @@ SELECT json_build_object(
   'service', (SELECT id FROM service),
   'room', (SELECT CASE WHEN isolated THEN 0 ELSE greatest(0, foreign_max -
              (SELECT count(*) FROM foreign_jobs f WHERE f.site_id = p.site_id AND f.told < 2)) END FROM peers p WHERE site_id = ${siteId}),
-  'kinds', (SELECT coalesce(json_agg(kind), '[]') FROM kind)) AS v`,
+  'kinds', (SELECT coalesce(json_agg(kind), '[]') FROM kind),
+  'their', ${theirClasses(siteId)}) AS v`,
   );
+  return { ...rest, classes: Object.keys(classesOf(their)) };
 }
 
 /** What a job of the peer would find here: what waits with no less boost than it would have, and the machines that are up. */
@@ -162,7 +184,8 @@ interface Host {
 /**
  * Takes jobs of a peer in as jobs of the users whom the peer's are mapped to, and within what those may submit. An offer that is known is
  * left alone, whatever became of it. Answers with those that are not taken: beyond the cap or a user's share or quota, with numbers that
- * no job may have, of a request that has come another way and is open here, or while the peer is isolated.
+ * no job may have, of a class that the peer's jobs may not have here, with kinds of devices that nobody here knows, of a request that has come
+ * another way and is open here, or while the peer is isolated.
  */
 export function accept(
   database: Db,
@@ -181,8 +204,10 @@ SELECT foreign_boost AS boost,
        CASE WHEN isolated THEN 0 ELSE foreign_max - (SELECT count(*) FROM foreign_jobs f WHERE f.site_id = p.site_id AND f.told < 2) END AS room
   FROM peers p WHERE site_id = ${siteId} FOR NO KEY UPDATE`,
     );
-    const { taken, refused } = choose(copies, peer, hostOf, await alreadyHere(tx, siteId, copies));
-    if (peer !== null && taken.length > 0) await insert(tx, siteId, taken, peer.boost, now);
+    const known = await knownHere(tx, siteId, copies);
+    const { taken, refused } = choose(copies, peer, hostOf, await alreadyHere(tx, siteId, copies), known);
+    if (peer !== null && taken.length > 0)
+      await insert(tx, siteId, taken, (one) => copiedJob(one, peer.boost, known.classes), now);
     return refused;
   });
 }
@@ -191,6 +216,27 @@ SELECT foreign_boost AS boost,
 interface TakingPeer {
   boost: number;
   room: number;
+}
+
+interface KnownHere {
+  classes: JobClasses;
+  /** Of the devices of machines, here or behind us: schedulers keep each kind that they meet. */
+  kinds: ReadonlySet<string>;
+}
+
+/** By which the copies are judged that name a class, or devices; of others nothing is looked up. */
+async function knownHere(tx: Transaction, siteId: number, copies: readonly NewCopy[]): Promise<KnownHere> {
+  const asked = copies.some(({ request }) => request.class !== null || kindsOfDevices(request).length > 0);
+  if (!asked) return { classes: {}, kinds: new Set() };
+  const { their, kinds } = await value<{ their: TheirClasses; kinds: string[] }>(
+    tx,
+    sql`
+SELECT json_build_object('their', ${theirClasses(siteId)}, 'kinds', (
+  SELECT coalesce(json_agg(DISTINCT kind), '[]') FROM (
+    SELECT d ->> 'kind' AS kind FROM machines m, jsonb_array_elements(m.devices) d WHERE m.removed_at IS NULL
+    UNION ALL SELECT d ->> 'kind' FROM peers p CROSS JOIN LATERAL ${raw(theirKinds)} k, jsonb_array_elements(k.devices) d WHERE p.site_id <> ${siteId}) k)) AS v`,
+  );
+  return { classes: classesOf(their), kinds: new Set(kinds) };
 }
 
 interface AlreadyHere {
@@ -234,6 +280,7 @@ function choose(
   peer: TakingPeer | null,
   hostOf: (copy: NewCopy) => Host | null,
   { offers, requests }: AlreadyHere,
+  knownHere: KnownHere,
 ): { taken: Taken[]; refused: number[] } {
   const known = new Set(offers);
   const open = new Set(requests);
@@ -244,7 +291,10 @@ function choose(
     const { request, bytes } = one.request;
     const host = hostOf(one);
     const room = (peer?.room ?? 0) - taken.length;
-    const fits = peer !== null && outOfBounds(copiedJob(one, peer.boost)) === null;
+    const fits =
+      peer !== null &&
+      isKnownHere(one, knownHere) &&
+      outOfBounds(copiedJob(one, peer.boost, knownHere.classes)) === null;
     // Of an isolated peer there is no room.
     if (
       fits &&
@@ -266,7 +316,7 @@ async function insert(
   tx: Transaction,
   siteId: number,
   taken: readonly Taken[],
-  boost: number,
+  jobOf: (copy: NewCopy) => NewJob,
   now: number,
 ): Promise<void> {
   const ids = await value<number[]>(
@@ -312,7 +362,7 @@ INSERT INTO submissions (user_id, payload_hash, job_ids, job_count, at)
       submitted_at: ['timestamptz', () => now],
       bytes: ['integer', ({ request }) => request.bytes],
       state: ['text', () => 'QUEUED'],
-      ...givenColumns((one: (typeof copied)[number]) => copiedJob(one, boost)),
+      ...givenColumns((one: (typeof copied)[number]) => jobOf(one)),
     },
     copied,
   );
@@ -468,6 +518,20 @@ SELECT coalesce(json_agg(o.offer), '[]') AS v
  WHERE f.told = 2 OR f.job_id IS NULL AND o.place > ${offered.length}::integer`,
   );
 
+/** Copies that nobody has granted, of a class that the peer's jobs may not have here any more. */
+export async function unclassed(database: Db, siteId: number): Promise<number[]> {
+  const { their, open } = await value<{ their: TheirClasses; open: [offer: number, of: string][] }>(
+    database.pool,
+    sql`
+SELECT json_build_object('their', ${theirClasses(siteId)}, 'open', (
+  SELECT coalesce(json_agg(json_build_array(f.offer, j.class) ORDER BY f.offer), '[]') FROM foreign_jobs f JOIN jobs j ON j.id = f.job_id
+   WHERE f.site_id = ${siteId} AND f.told < 2 AND f.epoch IS NULL AND j.class IS NOT NULL AND j.ended_at IS NULL AND j.state <> 'CANCELLING')) AS v`,
+  );
+  if (open.length === 0) return [];
+  const classes = classesOf(their);
+  return open.filter(([, of]) => !Object.hasOwn(classes, of)).map(([offer]) => offer);
+}
+
 /** Copies that have had machines for longer than this without a grant. */
 export function unanswered(database: Db, siteId: number, patienceS: number): Promise<number[]> {
   return value(
@@ -571,7 +635,7 @@ SELECT p.offer, p.owner_job_id AS "jobId", p.epoch, p.told, p.over_at IS NOT NUL
        extract(epoch FROM coalesce(p.ended_at, p.over_at))::float8 AS at,
        p.exit_code AS "exitCode", p.signal,
        -- Who ends a peer's job here does not decide about it: its owner does. What has not begun may run elsewhere.
-       CASE WHEN p.state = 'CANCELLED' AND p.started_at IS NULL THEN 'MACHINE_FAILED' WHEN p.state = 'CANCELLED' THEN 'REFUSED' ELSE coalesce(p.cause, p.job_cause) END AS cause,
+       CASE WHEN p.job_cause = 'PREEMPTED' THEN 'PREEMPTED' WHEN p.state = 'CANCELLED' AND p.started_at IS NULL THEN 'MACHINE_FAILED' WHEN p.state = 'CANCELLED' THEN 'REFUSED' ELSE coalesce(p.cause, p.job_cause) END AS cause,
        coalesce(p.message, p.job_message) AS message, ${usageAs('p')},
        CASE WHEN p.over_at IS NOT NULL THEN (
          SELECT json_agg(json_build_object('stream', stream, 'start', start, 'base64', translate(encode(body, 'base64'), E'\\n', ''),

@@ -20,6 +20,7 @@ import {
   type Place,
   type Reach,
   type Standing,
+  VERSION_UNKNOWN,
 } from '../federation.js';
 import { type GrantedFields, grantedFields, offeredFields, only, readField } from '../job-fields.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
@@ -31,7 +32,7 @@ import { labels, raw, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
 import type { GrantedInput } from '../store.js';
 import { copiesOf, isExportable, want } from './exports.js';
-import { allWork, fits, queueHere, theirKinds, waitingFirst } from './queue.js';
+import { allWork, firstVersion, fits, queueHere, theirKinds, waitingFirst } from './queue.js';
 import { GRANTED_CHARS, REST_S } from './rules.js';
 
 export type OffersDatabase = Pick<Database, 'pool'> & Reach;
@@ -95,6 +96,7 @@ export async function exchange(
   asked: Asked,
   now: number,
 ): Promise<OfferNews[]> {
+  await takeBackUnspoken(database, siteId, asked);
   const peer = await seen(database, siteId, asked, now);
   if (peer === null) return [];
   await run(
@@ -107,10 +109,29 @@ export async function exchange(
   return news(database, siteId, asked.after);
 }
 
+/** What waits for the peer and it could not take as it is any more: it speaks an earlier version than before, or takes fewer classes. */
+async function takeBackUnspoken(database: Db, siteId: number, { protocol, classes }: Asked): Promise<void> {
+  const isNews = await value<boolean>(
+    database.pool,
+    sql`
+SELECT coalesce((SELECT protocol > ${protocol}::integer OR NOT classes <@ ${list('text', classes)} FROM peers WHERE site_id = ${siteId}), false) AS v`,
+  );
+  if (!isNews) return;
+  await transaction(database, (tx) =>
+    commitWith(tx, [
+      lockEvents,
+      sql`
+UPDATE offers o SET withdrawn = true, version = nextval('offers_number') FROM jobs j
+ WHERE o.site_id = ${siteId} AND o.epoch IS NULL AND NOT o.withdrawn AND j.id = o.job_id
+   AND (${firstVersion} > ${protocol}::integer OR j.class IS NOT NULL AND j.class <> ALL (${list('text', classes)}))`,
+    ]),
+  );
+}
+
 function seen(
   database: Db,
   siteId: number,
-  { service, protocol, kinds, load: told }: Asked,
+  { service, protocol, kinds, classes, load: told }: Asked,
   now: number,
 ): Promise<Asker | null> {
   const { ageS = 0, ...load } = told ?? {};
@@ -118,7 +139,7 @@ function seen(
     database.pool,
     sql`
 UPDATE peers p SET seen_at = to_timestamp(${now}::float8), service_id = ${service}, protocol = ${protocol}, kinds = ${JSON.stringify(kinds)}::jsonb,
-    load = ${told && JSON.stringify(load)}::jsonb, load_at = CASE WHEN ${told !== null} THEN to_timestamp(${now - ageS}::float8) END
+    classes = ${list('text', classes)}, load = ${told && JSON.stringify(load)}::jsonb, load_at = CASE WHEN ${told !== null} THEN to_timestamp(${now - ageS}::float8) END
   FROM sites s WHERE p.site_id = ${siteId} AND s.id = p.site_id AND s.removed_at IS NULL
 RETURNING p.isolated, p.forward, p.needed_after_s AS "neededAfterS", p.hops`,
   );
@@ -215,7 +236,8 @@ const openTo = (reach: Reach, now: number, peers: Sql): Sql => sql`open AS MATER
            WHEN p.seen_at IS NULL THEN 'UNSEEN'
            WHEN j.stays THEN 'STAYS'
            WHEN NOT ${areFiles} THEN 'DATASETS'
-           WHEN p.protocol < 2 AND (j.outputs IS NOT NULL OR j.parts IS NOT NULL) THEN 'OLDER'
+           WHEN coalesce(p.protocol, ${VERSION_UNKNOWN}::integer) < j.first_version THEN 'OLDER'
+           WHEN j.class IS NOT NULL AND j.class <> ALL (p.classes) THEN 'CLASS'
            WHEN j.state NOT IN ${labels(pendingStates)} THEN 'HELD'
            WHEN f.epoch IS NOT NULL THEN 'GRANTED'
            WHEN f.site_id = p.site_id OR p.service_id = ANY (f.visited) THEN 'VISITED'

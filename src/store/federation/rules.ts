@@ -1,7 +1,8 @@
 /** What becomes of a job on its way to a peer and back: pure, for the store on Postgres and its model alike. */
+import { type ClassUser, type JobClasses, mayUse } from '../../core/classes.js';
 import { NO_RETRIES, type Retry } from '../../core/runs/retry.js';
 import { BOOST_MAX } from '../constants.js';
-import { type NewCopy, stayingOfParts } from '../federation.js';
+import { kindsOfDevices, type NewCopy, stayingOfParts } from '../federation.js';
 import { type GrantedFields, type StayingFields, stayingFields } from '../job-fields.js';
 import type { NewJob } from '../store.js';
 
@@ -22,8 +23,30 @@ const NOT_OFFERED_OF_PARTS = Object.fromEntries(stayingOfParts.map((field) => [f
   (typeof stayingOfParts)[number],
   null
 >;
-/** A copy as it is submitted here; `more`: boost that the peer's jobs get. */
-export const copiedJob = ({ request, boost }: NewCopy, more: number): NewJob => ({
+/** The classes of the policy in force in which jobs of a peer are taken: those that the user of its jobs may use. `all` null: there are none. */
+export const classesForPeer = (
+  all: JobClasses | null,
+  user: Pick<ClassUser, 'name' | 'userClass'>,
+): JobClasses =>
+  Object.fromEntries(
+    Object.entries(all ?? {})
+      .filter(([, one]) => mayUse(one, { ...user, isOperator: false }))
+      .sort(([a], [b]) => (a < b ? -1 : 1)),
+  );
+
+/** What of a copy is known here only: its class, if any, and kinds of devices. */
+export const isKnownHere = (
+  { request }: NewCopy,
+  { classes, kinds }: { classes: JobClasses; kinds: ReadonlySet<string> },
+): boolean =>
+  (request.class === null || Object.hasOwn(classes, request.class)) &&
+  kindsOfDevices(request).every((kind) => kinds.has(kind));
+
+/** That there are any is said by amounts, too (store/job-fields.ts). */
+const amountsBeside = (devices: boolean): Record<string, number> | null => (devices ? {} : null);
+
+/** A copy as it is submitted here; `more`: boost that the peer's jobs get; `classes`: those in which its jobs are taken. */
+export const copiedJob = ({ request, boost }: NewCopy, more: number, classes: JobClasses): NewJob => ({
   ...request,
   ...NOT_GRANTED,
   ...{
@@ -32,9 +55,14 @@ export const copiedJob = ({ request, boost }: NewCopy, more: number): NewJob => 
     groupName: null,
     inputs: [],
     ...NOT_OFFERED,
+    resourcesPerTask: amountsBeside(kindsOfDevices(request).length > 0),
     siteTerms: null,
     checkpoint: null,
-    parts: request.parts?.map((part) => ({ ...part, ...NOT_OFFERED_OF_PARTS })) ?? null,
+    parts:
+      request.parts?.map((part) => ({
+        ...{ ...part, ...NOT_OFFERED_OF_PARTS },
+        resourcesPerTask: amountsBeside(part.devicesPerTask != null),
+      })) ?? null,
     outputs: request.outputs.map((path) => ({ path })),
     originSiteId: null,
     ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30, mail: [] },
@@ -43,9 +71,9 @@ export const copiedJob = ({ request, boost }: NewCopy, more: number): NewJob => 
     held: false,
   },
   boost: boostHere(boost, more),
-  // Classes of the owner's service mean nothing here.
-  class: null,
-  charged: true,
+  // By our policy: its rank, times and charges are those of our class of that name.
+  charged: request.class === null || (classes[request.class]?.charged ?? true),
+  // A number has no name that both would have agreed on.
   preemptionClass: 0,
 });
 
