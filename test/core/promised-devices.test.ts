@@ -1,7 +1,15 @@
 /** Devices that promises count on, of every local policy that promises starts. */
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Job, LocalPolicy, Machine, PromisesImage, Run } from '../../src/core/index.js';
+import {
+  type Job,
+  type LocalPolicy,
+  type Machine,
+  type PromisesImage,
+  type Run,
+  type Start,
+  siteCycle,
+} from '../../src/core/index.js';
 import { decideIn } from '../../src/core/local/cycle.js';
 import { SitePass } from '../../src/core/local/pass.js';
 import { imageOf } from '../../src/core/local/registry.js';
@@ -13,7 +21,7 @@ import { placedParts, withParts } from '../support/plain-job.js';
 import { assertUntil, cases } from '../support/seed.js';
 import { chosenDevices } from './support/devices.js';
 import { job } from './support/drive.js';
-import { gridOf, plan, policyWith } from './support/grids.js';
+import { gridOf, policyWith } from './support/grids.js';
 import { LOCAL } from './support/live-shape.js';
 
 const PROMISING = LOCAL.filter(({ kind }) => ['flexible', 'easy', 'conservative', 'hybrid'].includes(kind));
@@ -41,6 +49,8 @@ class Site {
   constructor(
     readonly machines: readonly (Partial<Machine> & { id: number; devices: readonly OwnedDevice[] })[],
     private readonly local: LocalPolicy,
+    /** Starts are carried out as they are decided, and a policy goes on with what it knew. */
+    private readonly atOnce = false,
   ) {
     this.grid = gridOf(machines.map((one) => ({ ...one, resources: countsOf(one.devices) })));
   }
@@ -82,23 +92,26 @@ class Site {
 
   /** A cycle, carried out: throws where a start finds no devices. */
   cycle(): number[] {
-    const made = plan(this.grid, this.now, policyWith('NONE', this.local));
-    for (const { jobId, allocations, plannedDuration } of made.starts) {
-      const one = this.jobs.get(jobId) as Job;
-      const devices = chosenDevices((id) => this.devicesOf(id), this.running.values(), {
-        job: one,
-        allocations,
-      });
-      const run = {
-        ...{ jobId, siteId: 1, epoch: 1, allocations, pools: [], devices, start: this.now },
-        plannedEnd: this.now + plannedDuration,
-      };
-      this.grid.startRun(run);
-      this.running.set(jobId, { job: one, run });
-    }
+    const made = siteCycle(this.grid, 1, {
+      ...{ now: this.now, policy: policyWith('NONE', this.local), policyVersion: 1, maxStarts: 100 },
+      ...(this.atOnce && { accept: (start: Start) => this.runOf(start) }),
+    });
+    if (!this.atOnce) for (const start of made.starts) this.grid.startRun(this.runOf(start));
     this.grid.setReservation(1, made.reservation);
     this.grid.keepMemory(1, made.memory);
     return made.starts.map(({ jobId }) => jobId);
+  }
+
+  private runOf({ jobId, allocations, plannedDuration }: Start): Run {
+    const one = this.jobs.get(jobId) as Job;
+    const running = this.running.values();
+    const devices = chosenDevices((id) => this.devicesOf(id), running, { job: one, allocations });
+    const run = {
+      ...{ jobId, siteId: 1, epoch: 1, allocations, pools: [], devices, start: this.now },
+      plannedEnd: this.now + plannedDuration,
+    };
+    this.running.set(jobId, { job: one, run });
+    return run;
   }
 
   /** Runs that are over end. */
@@ -331,7 +344,7 @@ const anyCase: fc.Arbitrary<Case> = fc.record({
 const isCounted = (jobs: Case['jobs']): boolean =>
   jobs.some(({ amount, second }) => amount > 0 || second === 'UNIT');
 
-const siteOf = ({ machines, jobs }: Case, local: LocalPolicy): Site =>
+const siteOf = ({ machines, jobs }: Case, local: LocalPolicy, atOnce: boolean): Site =>
   new Site(
     machines.map(({ cpus, shares, devices }, i) => ({
       ...{ id: i + 1, cpus },
@@ -340,6 +353,7 @@ const siteOf = ({ machines, jobs }: Case, local: LocalPolicy): Site =>
       ),
     })),
     local,
+    atOnce,
   );
 
 function jobOf({ jobs }: Case, i: number): Job {
@@ -362,14 +376,16 @@ describe('what is promised', () => {
   it.each(PROMISING)('by $kind, no two count on one device, and no start takes it', (local) => {
     const seen = { promises: 0, together: 0, kept: 0 };
     assertUntil(
-      fc.property(anyCase, (given) => {
-        const site = siteOf(given, local);
+      fc.property(anyCase, fc.boolean(), (given, atOnce) => {
+        const site = siteOf(given, local, atOnce);
         const waiting = given.jobs.map((_, i) => jobOf(given, i));
         const promised = new Map<number, number>();
         const check = (): void => {
           const promises = site.look();
           expect(site.servesAll(promises)).toBe(true);
-          for (const { jobId, at } of promises) {
+          // Who counts devices is placed again when it starts, and hybrid then makes what it promises behind that anew.
+          const stands = local.kind !== 'hybrid' || !isCounted(given.jobs);
+          for (const { jobId, at } of stands ? promises : promises.slice(0, 1)) {
             expect({ jobId, at: Math.min(at, promised.get(jobId) ?? Infinity) }).toEqual({ jobId, at });
             promised.set(jobId, at);
           }
