@@ -46,8 +46,8 @@ test('a job with a class and a device by its model runs at the peer in its class
   const h100 = { kind: 'gpu', model: 'h100', memoryMb: 80_000 };
   await setDevices(b, [{ ...h100, id: 'gpu0' }]);
   const wanted = { kind: 'gpu', model: 'h100', minMemoryMb: 60_000 };
-  // Nobody is stopped who would soon be gone anyway.
-  const needs = { devicesPerTask: [wanted], cpusPerTask: 4, simulatedRunS: null, estimateS: 3_600 };
+  // The device alone is in the way of the next one. Nobody is stopped who would soon be gone anyway.
+  const needs = { devicesPerTask: [wanted], simulatedRunS: null, estimateS: 3_600 };
 
   const [job] = (await a.submit([30], { ...needs, class: 'spare' })) as [string];
   const [urgent] = (await a.submit([31], { ...needs, class: 'urgent' })) as [string];

@@ -277,7 +277,8 @@ class Preemptible {
     const room = this.roomFor(eligible, work, limit, goneAt);
     const wanted: Wanted = { requirement, eligible, room, work, limit };
     const perTask = this.named(pairsOf(requirement.task));
-    const isPlain = requirement.spread === null && requirement.parts === null;
+    // Amounts alone say nothing of which device is free, nor of where parts and neighbors go.
+    const isPlain = requirement.spread === null && requirement.parts === null && requirement.devices === null;
     const onlyMachines = eligible.pools.length === 0 && this.runsLeft === Infinity;
     const found = preemptionFor(
       {
