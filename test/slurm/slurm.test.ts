@@ -287,7 +287,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
       }),
     ]);
     const end = await when(gpus as string, ended);
-    expect(end.output?.text).toMatch(/^n3\n.*gres[:/]gpu:2\n/s);
+    expect(end.output?.text).toMatch(/^n3\n.*gres[:/]gpu[:=]2\n/s);
     // By what they are, on one node and by task.
     const a100 = { kind: 'gpu', count: 1, model: 'a100' };
     const script = 'scontrol show job "$SLURM_JOB_ID" | grep -o "TresPer.*"';
@@ -295,8 +295,8 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
       shell(script, { devicesPerTask: [{ ...a100, count: 2 }] }),
       shell(script, { devicesPerTask: [a100], tasks: 2, launch: 'ONCE' }),
     ]);
-    expect((await when(two as string, ended)).output?.text).toMatch(/^TresPerNode=gres[:/]gpu:a100:2$/m);
-    expect((await when(each as string, ended)).output?.text).toMatch(/^TresPerTask=.*gres[:/]gpu:a100:1$/m);
+    expect((await when(two as string, ended)).output?.text).toMatch(/^TresPerNode=gres[:/]gpu:a100[:=]2$/m);
+    expect((await when(each as string, ended)).output?.text).toMatch(/^TresPerTask=.*gres[:/]gpu:a100[:=]1$/m);
   });
 
   it('has the licenses that Slurm counts, is asked for them, and refuses others by name', async () => {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs a command where Slurm's programs, MariaDB's apart, are those of another release of Debian: its Slurm is installed into DIR, once, and
-# started there by whoever calls it here. Needs root, mmdebstrap, and the same packages here (slurm.sh). For example:
+# started there by whoever calls it here, who has to be root: tests that become other accounts fail. Needs mmdebstrap, and the same packages here. As in
 #   test/support/slurm-of.sh trixie /var/tmp/trixie npm run test:slurm -- test/slurm/accounting
 set -eu
 release=$1
