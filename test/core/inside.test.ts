@@ -178,9 +178,8 @@ function check({ runs, holds, told }: Played): { inside: number } {
         if (run.start >= told) expect(held.some(({ by }) => by === 'WINDOW')).toBe(false);
         if (time !== undefined) {
           const amounts = time.machines.find((part) => part.machineId === machineId)?.amounts;
-          expect(on(there.filter(({ job }) => job.reservationId === own))).toBeLessThanOrEqual(
-            amounts?.cpus ?? CPUS,
-          );
+          const counted = there.filter(({ job, start }) => job.reservationId === own && start >= told);
+          expect(on(counted)).toBeLessThanOrEqual(amounts?.cpus ?? CPUS);
           continue;
         }
         // What ran before it was said may go on.
