@@ -152,8 +152,8 @@ CONF
     chmod 600 "$dir/slurmdbd.conf"
   fi
   echo "${SLURM_EXTRA:-}" >>"$SLURM_CONF"
-  # From 23.11 on slurmd wants control groups, or this.
-  echo CgroupPlugin=disabled >"$dir/cgroup.conf"
+  # Newer ones of slurmd want control groups, or this, which older ones do not know.
+  case $(slurmd -V) in *' 2'[0-2].*) ;; *) echo CgroupPlugin=disabled >"$dir/cgroup.conf" ;; esac
   # Devices that are only counted: Slurm wants a file for each, of whatever kind.
   touch "$dir"/gpu0 "$dir"/gpu1
   printf 'NodeName=n3 Name=gpu Type=a100 File=%s\nNodeName=n3 Name=tape Count=1\n' "$dir/gpu[0-1]" >"$dir/gres.conf"
