@@ -296,7 +296,9 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
       shell(script, { devicesPerTask: [a100], tasks: 2, launch: 'ONCE' }),
     ]);
     expect((await when(two as string, ended)).output?.text).toMatch(/^TresPerNode=gres[:/]gpu:a100[:=]2$/m);
-    expect((await when(each as string, ended)).output?.text).toMatch(/^TresPerTask=.*gres[:/]gpu:a100[:=]1$/m);
+    expect((await when(each as string, ended)).output?.text).toMatch(
+      /^TresPerTask=.*gres[:/]gpu:a100[:=]1$/m,
+    );
   });
 
   it('has the licenses that Slurm counts, is asked for them, and refuses others by name', async () => {
