@@ -150,7 +150,7 @@ export const handOverBench: Bench = {
           await sideBySide(
             {
               ...{ name: 'hand-over-first', unit: 's', aim: { value: 1 } },
-              what: 'how much later a command begins on idle nodes when its run is handed over; against bare `sbatch`, from the call to the command. Ours starts a login shell there, which `sbatch` without `--export=NONE` does not',
+              what: 'how much later a command begins on idle nodes when its run is handed over; against bare `sbatch`, from the call to the command',
             },
             5,
             async (round) => {

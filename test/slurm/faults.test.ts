@@ -461,6 +461,21 @@ describe.skipIf(lacks !== null)('Slurm', { timeout: 4 * PATIENCE_MS }, () => {
     expect([ran(first), ran(second)]).toEqual([1, 1]);
   });
 
+  it('gives runs what a login of its account has, or else has the node find it', async () => {
+    writeFileSync(join(dir, '.profile'), 'export OF_A_LOGIN="one, two"');
+    const said = async (shell: string): Promise<string> => {
+      const login = { username: 'root', homedir: dir, shell };
+      const runner = await open(`agent${shell}`, new Slurm({ ...options(environment()), login }));
+      const one = run('echo "$OF_A_LOGIN:$USER"');
+      runner.start(one);
+      const { cause, outputs } = await end(runner, one);
+      expect(cause).toBe('EXITED_ZERO');
+      return outputs.map(({ text }) => text).join('');
+    };
+    expect(await said('/bin/sh')).toBe('one, two:root\n');
+    expect(await said('/bin/false')).toBe(':root\n');
+  });
+
   it('keeps what a run leaves, as it left it', async () => {
     const kept: string[] = [];
     const runner = await open('agent', undefined, null, {

@@ -1,5 +1,8 @@
 /** Slurm (20.11 and later) by its commands. */
 import { execFile } from 'node:child_process';
+import { userInfo } from 'node:os';
+import { JOB_PATH } from '../../platform/environment.js';
+import { type Account, type Environment, LoginEnvironment } from './login.js';
 import {
   type AskedTasks,
   type Capacity,
@@ -45,6 +48,8 @@ export interface SlurmOptions {
   options: readonly string[];
   /** Jobs are those of other accounts, too: the words before a command that make it one of an account's. */
   become?: ((account: string) => readonly string[]) | null;
+  /** Whose login the environment of jobs is, where they are of the agent's account: this one, unless said otherwise. */
+  login?: Account;
   /** Where its programs and its configuration are found; others do not get in. */
   environment: Readonly<Record<string, string>>;
 }
@@ -84,22 +89,29 @@ export class Slurm implements LocalScheduler {
   /** Of the site, by name. */
   private nodeNames: readonly string[] = [];
 
+  private readonly login: LoginEnvironment;
+
   readonly hasAccounts: boolean;
 
   constructor(private readonly options: SlurmOptions) {
+    this.login = new LoginEnvironment(options.login ?? userInfo());
     this.hasAccounts = options.become != null;
   }
 
   async submit(job: Submission): Promise<string[]> {
+    // Of other accounts each job's node finds it.
+    const login = job.user === null ? await this.login.get() : null;
     const components = job.parts ?? [job];
     const words = components.flatMap((tasks, at) =>
-      (at === 0 ? [] : [':']).concat(this.words(job, tasks, at)),
+      (at === 0 ? [] : [':']).concat(this.words(job, tasks, at), `--export=${login ? 'ALL' : 'NONE'}`),
     );
     words.unshift('--parsable');
     words.push(job.script);
     let answer: string;
     try {
-      answer = await this.callAs(job.user, 'sbatch', words);
+      answer = login
+        ? await this.callWith(login, 'sbatch', words)
+        : await this.callAs(job.user, 'sbatch', words);
     } catch (error) {
       const { message } = error as Error;
       if (error instanceof CallError && error.exitCode === 1 && isRefusal(message))
@@ -122,7 +134,7 @@ export class Slurm implements LocalScheduler {
       `--comment=${job.comment}`,
       ...(job.elements === null ? [] : [`--array=0-${job.elements - 1}`]),
       // A second start under the same id would be another run.
-      ...['--no-requeue', '--open-mode=append', '--export=NONE'],
+      ...['--no-requeue', '--open-mode=append'],
       `--chdir=${job.directory}`,
       ...[`--output=${job.directory}/scheduler`, `--error=${job.directory}/scheduler`],
       ...[`--ntasks=${tasks.tasks}`, `--cpus-per-task=${tasks.cpusPerTask}`],
@@ -383,8 +395,21 @@ export class Slurm implements LocalScheduler {
     return this.call(all[0] as string, all.slice(1), program);
   }
 
-  private call(program: string, words: readonly string[], label = program): Promise<string> {
+  /** The program, found as others are, has this environment: its path is not where it is looked for. */
+  private callWith(login: Environment, program: string, words: readonly string[]): Promise<string> {
     const { environment } = this.options;
+    const script = 'program=$(command -v "$0") || program=$0; PATH=$1; shift; exec "$program" "$@"';
+    const own = Object.entries(environment).filter(([name]) => ['PATH', 'SLURM_CONF'].includes(name));
+    const all = ['-c', script, program, login.PATH ?? JOB_PATH, ...words];
+    return this.call('/bin/sh', all, program, { ...login, ...Object.fromEntries(own) });
+  }
+
+  private call(
+    program: string,
+    words: readonly string[],
+    label = program,
+    environment = this.options.environment,
+  ): Promise<string> {
     return new Promise((resolve, reject) => {
       const options = { env: environment, timeout: CALL_MS, maxBuffer: OUTPUT_BYTES, cwd: '/' };
       execFile(program, words, options, (error, out, err) => {
