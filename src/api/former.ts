@@ -38,6 +38,7 @@ interface Renamed {
   old: string;
   now: string;
   isRequired: boolean;
+  takesNull: boolean;
 }
 /** What has old names of an input object, or of a field's arguments: itself, and what is in it. */
 interface Plan {
@@ -98,7 +99,7 @@ class FormerNames {
     for (const field of Object.values(fields)) {
       const old = this.formerly(field)?.name;
       if (old === undefined) continue;
-      renamed.push({ old, now: field.name, isRequired: isRequired(field) });
+      renamed.push({ old, now: field.name, ...needsOf(field) });
       field.type = getNullableType(field.type);
       fields[old] = {
         ...{ ...field, name: old, defaultValue: undefined },
@@ -120,7 +121,7 @@ class FormerNames {
       if (isInputObjectType(named) && this.has(named)) plan.within.push([argument.name, named]);
       const old = this.formerly(argument)?.name;
       if (old === undefined) continue;
-      plan.renamed.push({ old, now: argument.name, isRequired: isRequired(argument) });
+      plan.renamed.push({ old, now: argument.name, ...needsOf(argument) });
       argument.type = getNullableType(argument.type);
       add(field, { ...argument, name: old, defaultValue: undefined, deprecationReason: use(argument.name) });
     }
@@ -136,12 +137,12 @@ class FormerNames {
 
   /** The values under their new names. They are the operation's own: nobody else sees them change. */
   private moved(values: Values, { renamed, within }: Plan, path: string): Values {
-    for (const { old, now, isRequired } of renamed) {
+    for (const { old, now, isRequired, takesNull } of renamed) {
       if (old in values) {
         values[now] = values[old];
         delete values[old];
       }
-      if (isRequired && (values[now] ?? null) === null)
+      if (isRequired ? (values[now] ?? null) === null : !takesNull && values[now] === null)
         throw badInput(`${path}${now}`, values[now], 'a value');
     }
     for (const [name, type] of within) {
@@ -169,13 +170,13 @@ class FormerNames {
     const input = field.args.find(({ name }) => name === 'input') as GraphQLArgument;
     const type = getNamedType(input.type) as GraphQLInputObjectType;
     const own = type.getFields();
-    const required = Object.values(own).filter(isRequired);
+    const strict = Object.values(own).filter((one) => !needsOf(one).takesNull);
     input.type = getNullableType(input.type);
     const renamed: Renamed[] = [];
     for (const pair of names) {
       const [old, name = old] = pair.split(': ') as [string, string?];
       const { description, type: given } = own[name] as GraphQLInputField;
-      if (old !== name) renamed.push({ old, now: name, isRequired: false });
+      if (old !== name) renamed.push({ old, now: name, isRequired: false, takesNull: true });
       add(field, {
         ...{ name: old, description, type: this.formerType(given) },
         ...{
@@ -192,8 +193,11 @@ class FormerNames {
       );
       const asNow = this.moved(loose, { renamed, within: [] }, '');
       const given: Values = { ...Object.fromEntries(defaults), ...(whole as Values | undefined), ...asNow };
-      for (const { name } of required)
-        if (given[name] === undefined) throw badInput(name, undefined, 'a value');
+      for (const one of strict) {
+        const value = given[one.name];
+        if (value === null || (value === undefined && isRequired(one)))
+          throw badInput(one.name, value, 'a value');
+      }
       return this.moved({ input: given }, { renamed: [], within: [['input', type]] }, '');
     });
   }
@@ -260,6 +264,12 @@ const use = (name: string): string => `Use \`${name}\`.`;
 
 const isRequired = ({ type, defaultValue }: { type: GraphQLInputType; defaultValue?: unknown }): boolean =>
   isNonNullType(type) && defaultValue === undefined;
+
+/** What was demanded of a value before its type was widened. */
+const needsOf = (one: { type: GraphQLInputType; defaultValue?: unknown }) => ({
+  isRequired: isRequired(one),
+  takesNull: !isNonNullType(one.type),
+});
 
 function resultOf(field: Field, name: string): Field {
   const payload = getNamedType(field.type);

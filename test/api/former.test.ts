@@ -56,6 +56,20 @@ describe('a name of the release before', () => {
     ]);
   });
 
+  test('takes null no more than the field did that it was', async () => {
+    for (const replicas of ['replicas', 'replicaSiteIds']) {
+      const { errors } = await api.ask(
+        `mutation { createDataset(input: { name: "${unique('null')}", sizeMb: 1, ${replicas}: null }) { id } }`,
+      );
+      expect(errors).toMatchObject([
+        {
+          message: 'replicaSiteIds: null is not accepted; accepted: a value',
+          extensions: { code: 'BAD_USER_INPUT' },
+        },
+      ]);
+    }
+  });
+
   test('of a mutation, its input and the fields of both', async () => {
     const groupName = unique('formerly');
     const old = 'mutation ($input: RerunInput!) { rerun(input: $input) { jobIds repointed } }';

@@ -409,6 +409,7 @@ it('has the licenses that it holds for its own jobs, and keeps them from all oth
   for (const shared of [[{ kind: 'cad', amount: 0 }], [{ kind: 'cpus', amount: 1 }]])
     expect(await reserve({ ...asked, shared })).toMatchObject({ code: 'BAD_USER_INPUT' });
   const made = await reserve({ ...asked, shared: [{ kind: 'cad', amount: 2 }] });
+  expect(made).not.toHaveProperty('message');
   const hold = (made.hold as Json).id as string;
   const outside = await submit({ licenses: ['cad', 'cad'], runTimeLimitS: 60, estimateS: 60 });
   const inside = await submit(
