@@ -1,7 +1,6 @@
 /** Slurm (20.11 and later) by its commands. */
 import { execFile } from 'node:child_process';
 import { userInfo } from 'node:os';
-import { JOB_PATH } from '../../platform/environment.js';
 import { type Account, type Environment, LoginEnvironment } from './login.js';
 import {
   type AskedTasks,
@@ -110,7 +109,7 @@ export class Slurm implements LocalScheduler {
     let answer: string;
     try {
       answer = login
-        ? await this.callWith(login, 'sbatch', words)
+        ? await this.call('sbatch', words, 'sbatch', this.passing(login))
         : await this.callAs(job.user, 'sbatch', words);
     } catch (error) {
       const { message } = error as Error;
@@ -253,6 +252,8 @@ export class Slurm implements LocalScheduler {
     for (const { partition, node } of all) busy.set(partition, (busy.get(partition) ?? 0) + node.busyCpus);
     const { elementsMax, takesParts } = await this.configuration();
     const licenses = await this.counted();
+    // The next job does not wait for it.
+    if (!this.hasAccounts) void this.login.get();
     return {
       ...{ elementsMax, takesParts, takesDevices: true, nodes, licenses },
       waiting: await this.waiting(),
@@ -395,13 +396,11 @@ export class Slurm implements LocalScheduler {
     return this.call(all[0] as string, all.slice(1), program);
   }
 
-  /** The program, found as others are, has this environment: its path is not where it is looked for. */
-  private callWith(login: Environment, program: string, words: readonly string[]): Promise<string> {
+  /** For sbatch, to pass on; its own programs are found here and on the nodes by the same path, and jobs have a path of theirs. */
+  private passing(login: Environment): Environment {
     const { environment } = this.options;
-    const script = 'program=$(command -v "$0") || program=$0; PATH=$1; shift; exec "$program" "$@"';
     const own = Object.entries(environment).filter(([name]) => ['PATH', 'SLURM_CONF'].includes(name));
-    const all = ['-c', script, program, login.PATH ?? JOB_PATH, ...words];
-    return this.call('/bin/sh', all, program, { ...login, ...Object.fromEntries(own) });
+    return { ...login, ...Object.fromEntries(own) };
   }
 
   private call(
