@@ -374,6 +374,12 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     expect([end.cause, end.output?.text]).toEqual(['EXITED_ZERO', '42\n42\n']);
   });
 
+  /** A job that slurmctld forgot may drain its node: the site's administrator has to look. */
+  const resume = () =>
+    spawnSync('scontrol', ['update', 'nodename=n[1-3]', 'state=resume'], {
+      env: { ...process.env, SLURM_CONF: conf },
+    });
+
   it('does not answer: its machines say so in its words to whoever asks for the site, and nothing ends', async () => {
     const said = async (): Promise<(string | null)[]> => {
       const { sites } = await service.ask<{
@@ -385,10 +391,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     };
     const untilSaid = async (what: RegExp | null): Promise<void> => {
       for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(300)) {
-        // A job that slurmctld forgot may drain its node: the site's administrator has to look.
-        spawnSync('scontrol', ['update', 'nodename=n[1-3]', 'state=resume'], {
-          env: { ...process.env, SLURM_CONF: conf },
-        });
+        resume();
         const problems = await said();
         if (problems.every((one) => (what === null ? one === null : what.test(one ?? '')))) return;
         if (Date.now() > deadline)
@@ -405,6 +408,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
   });
 
   it('does what adapters have to do', () => {
+    resume();
     const words = ['agent', 'conformance', '--adapter', 'slurm', '--directory', dir];
     const { stdout, status } = spawnSync(process.execPath, [packagePath('bin', 'switchyard.js'), ...words], {
       env: { ...process.env, SLURM_CONF: conf },
