@@ -400,6 +400,8 @@ it('whose reservation it is runs in it, on its machine and in its time, past wha
 
 it('has the licenses that it holds for its own jobs, and keeps them from all others', async () => {
   await api.must('mutation { registerLicense(input: { kind: "cad", copies: 3 }) { id } }');
+  // What waits from before would start on the new machine at once.
+  await api.must('mutation { cancelJobs(input: { selection: { all: true } }) { jobIds } }');
   const { machine: name } = await unusedMachine();
   const asked = { kind: 'USER', name: 'exam', machines: [name], to: inS(3600) };
   expect(await reserve({ ...asked, shared: [{ kind: 'cad', amount: 4 }] })).toMatchObject({
