@@ -41,13 +41,10 @@ export interface LoadRow {
   waiting: number | null;
 }
 
-export interface LicenseUseRow {
+export interface InUseRow {
   at: number;
   inUse: number;
 }
-
-/** How much of a kind of machines' resources was had. */
-export type ResourceUseRow = LicenseUseRow;
 
 export type UsageKey = 'USER' | 'SITE' | 'APPLICATION';
 
@@ -204,7 +201,7 @@ export async function loadHistory(
   siteId: number | null,
 ): Promise<LoadRow[]> {
   const window = settled(asked);
-  const site = siteId === null ? sql`true` : sql`r.site_id = ${siteId}`;
+  const site = ranAt(siteId);
   const running = means(
     pool,
     window,
@@ -249,7 +246,7 @@ export async function licenseHistory(
   pool: Database['pool'],
   asked: Window,
   kind: string,
-): Promise<LicenseUseRow[]> {
+): Promise<InUseRow[]> {
   const window = settled(asked);
   const found = await means(
     pool,
@@ -265,7 +262,7 @@ SELECT ${ASSIGNED} AS s, ${ENDED} AS e, (SELECT sum(coalesce(amount, 1)) FROM un
       columns: [KEPT.run],
     },
   );
-  return found.map(([inUse], i) => ({ at: beginning(window, i), inUse: inUse! }));
+  return inUseOf(found, window);
 }
 
 /** A kind of machines' resources other than CPUs and memory, such as devices, at a site or in the whole grid (null). */
@@ -274,7 +271,7 @@ export async function resourceHistory(
   asked: Window,
   kind: string,
   siteId: number | null,
-): Promise<ResourceUseRow[]> {
+): Promise<InUseRow[]> {
   const window = settled(asked);
   const found = await means(
     pool,
@@ -283,7 +280,7 @@ export async function resourceHistory(
     sql`
 SELECT ${ASSIGNED} AS s, ${ENDED} AS e, h.amount::float8 AS w1
   FROM runs r, triggers.had(r.resources_per_task, r.taken, r.machine_tasks, '{}', '{}') h
- WHERE ${runsWithin(window)} AND ${siteId === null ? sql`true` : sql`r.site_id = ${siteId}`} AND ${HAD_UNITS} AND h.resource = ${kind}`,
+ WHERE ${runsWithin(window)} AND ${ranAt(siteId)} AND ${HAD_UNITS} AND h.resource = ${kind}`,
     {
       table: 'used_resources',
       // Licenses are kept beside them.
@@ -291,11 +288,17 @@ SELECT ${ASSIGNED} AS s, ${ENDED} AS e, h.amount::float8 AS w1
       columns: [KEPT.held],
     },
   );
-  return found.map(([inUse], i) => ({ at: beginning(window, i), inUse: inUse! }));
+  return inUseOf(found, window);
 }
+
+const inUseOf = (found: readonly number[][], window: Window): InUseRow[] =>
+  found.map(([inUse], i) => ({ at: beginning(window, i), inUse: inUse! }));
 
 /** What tasks ask of machines besides CPUs and memory, or what was chosen for them by name. */
 const HAD_UNITS = raw('(r.resources_per_task IS NOT NULL OR r.taken IS NOT NULL)');
+
+/** The runs of a site, or of the whole grid (null). */
+const ranAt = (siteId: number | null): Sql => (siteId === null ? sql`true` : sql`r.site_id = ${siteId}`);
 
 /** The hours of a site, or of the whole grid (null). */
 const hoursAt = (siteId: number | null): Sql =>

@@ -1036,15 +1036,11 @@ SELECT g.id AS "groupId", j.state, count(*) AS jobs
     return history.loadHistory(this.pool, window, siteId);
   }
 
-  licenseHistory(window: history.Window, kind: string): Promise<history.LicenseUseRow[]> {
+  licenseHistory(window: history.Window, kind: string): Promise<history.InUseRow[]> {
     return history.licenseHistory(this.pool, window, kind);
   }
 
-  resourceHistory(
-    window: history.Window,
-    kind: string,
-    siteId: number | null,
-  ): Promise<history.ResourceUseRow[]> {
+  resourceHistory(window: history.Window, kind: string, siteId: number | null): Promise<history.InUseRow[]> {
     return history.resourceHistory(this.pool, window, kind, siteId);
   }
 

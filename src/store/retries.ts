@@ -107,15 +107,12 @@ export const requeued = ({ job: { retries, memoryMbPerTask } }: RetryFacts): Ret
 });
 
 /** Its run was stopped for another job: it is started again, unless a rule of its retries that names the cause says otherwise. */
-export function decidePreempted(
+export const decidePreempted = (
   facts: RetryFacts,
   end: Pick<RunReport, 'exitCode' | 'signal'>,
   preempted: PreemptedFor,
   maxAttempts: number,
-): Retried {
-  const decided = decideNext(facts, { ...end, cause: 'PREEMPTED' }, maxAttempts);
-  return decided.rule === null ? { ...decided, note: sayPreempted(preempted) } : decided;
-}
+): Retried => stoppedFor(facts, end, sayPreempted(preempted), maxAttempts);
 
 /** The same at a peer, which decides about its runs only: what had begun and may not start again is over. */
 export function stoppedThere(
@@ -124,12 +121,20 @@ export function stoppedThere(
   started: boolean,
   maxAttempts: number,
 ): Retried {
+  const decided = stoppedFor(facts, end, 'stopped for another job where it ran', maxAttempts);
+  return decided.rule === null && started && !facts.job.restartable
+    ? { ...decided, action: 'FAIL', because: 'NO_RULE', delayS: null }
+    : decided;
+}
+
+function stoppedFor(
+  facts: RetryFacts,
+  end: Pick<RunReport, 'exitCode' | 'signal'>,
+  note: string,
+  maxAttempts: number,
+): Retried {
   const decided = decideNext(facts, { ...end, cause: 'PREEMPTED' }, maxAttempts);
-  if (decided.rule !== null) return decided;
-  const note = 'stopped for another job where it ran';
-  return started && !facts.job.restartable
-    ? { ...decided, action: 'FAIL', because: 'NO_RULE', delayS: null, note }
-    : { ...decided, note };
+  return decided.rule === null ? { ...decided, note } : decided;
 }
 
 export function sayPreempted({ jobId, holdId, class: of, preemptionClass, lostWork }: PreemptedFor): string {

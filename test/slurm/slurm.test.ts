@@ -374,7 +374,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     expect([end.cause, end.output?.text]).toEqual(['EXITED_ZERO', '42\n42\n']);
   });
 
-  /** A job that slurmctld forgot may drain its node: the site's administrator has to look. */
+  /** Jobs that slurmctld forgot, and ids that it then gives twice, may drain nodes: the site's administrator has to look. */
   const resume = () =>
     spawnSync('scontrol', ['update', 'nodename=n[1-3]', 'state=resume'], {
       env: { ...process.env, SLURM_CONF: conf },
@@ -509,10 +509,7 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     const story = () => `seed ${seed}; killed: ${faults.join(', ')}\n${squeue()}\n${service.logs}`;
     const live = 'SELECT state::text, count(*)::int AS n FROM jobs WHERE ended_at IS NULL GROUP BY 1';
     for (const giveUp = Date.now() + PATIENCE_MS; ; await sleep(500)) {
-      // Ids that are given twice, since slurmctld has forgotten them, drain nodes of this Slurm: its administrator has to look.
-      spawnSync('scontrol', ['update', 'nodename=n[1-3]', 'state=resume'], {
-        env: { ...process.env, SLURM_CONF: conf },
-      });
+      resume();
       const left = await service.rows<object>(live);
       if (left.length === 0) break;
       if (Date.now() > giveUp) throw new Error(`waited in vain: ${JSON.stringify(left)}\n${story()}`);

@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process';
 import { basename } from 'node:path';
 import {
   type Capacity,
+  LICENSES_MAX,
   type LocalJob,
   type LocalLicense,
   type LocalName,
@@ -20,7 +21,6 @@ const CALL_MS = 60_000;
 const ANSWER_BYTES = 256 << 20;
 const NODES_MAX = 100_000;
 const ELEMENTS_MAX = 100_000;
-const LICENSES_MAX = 1_000;
 
 export interface AdapterOptions {
   /** An absolute path. */

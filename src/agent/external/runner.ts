@@ -36,6 +36,7 @@ import { Owners } from './owners.js';
 import { NotAllowedError, type Termed } from './rules.js';
 import {
   type Capacity,
+  LICENSES_MAX,
   type LocalJob,
   type LocalPartition,
   type LocalScheduler,
@@ -95,7 +96,6 @@ const TRIM_MS = 5_000;
 const WORDS_MS = 30_000;
 /** Partitions that are told of. */
 const PARTITIONS_MAX = 100;
-const LICENSES_MAX = 1_000;
 /** Of others' jobs that wait there the first so many are told, so often. */
 const QUEUE_MAX = 100;
 const QUEUE_MS = 60_000;

@@ -124,6 +124,9 @@ export interface LocalPartition {
   longestS: number | null;
 }
 
+/** Kinds of license that a scheduler tells. */
+export const LICENSES_MAX = 1_000;
+
 /** Jobs that ask for it wait until some of it are free, whoever has them. */
 export interface LocalLicense {
   name: string;

@@ -1,7 +1,7 @@
 /** What was used, over time and by whom. */
 import { MAX } from '../../platform/limits.js';
 import { turns } from '../../platform/turns.js';
-import type { LicenseUseRow, LoadRow, LostWorkRow, ResourceUseRow, UsageRow } from '../../store/history.js';
+import type { InUseRow, LoadRow, LostWorkRow, UsageRow } from '../../store/history.js';
 import type { Budget } from '../admission/budget.js';
 import { accountOf } from '../admission/shares.js';
 import { inTurn } from '../admission/turns.js';
@@ -70,7 +70,7 @@ export function createHistoryService({ queries, limits, now }: ServiceParts) {
       viewer: Viewer,
       { kind, ...given }: QueryLicenseHistoryArgs,
       budget: Budget,
-    ): Promise<LicenseUseRow[]> {
+    ): Promise<InUseRow[]> {
       const asked = window(given);
       const name = text('kind', kind, MAX.nameChars, 1);
       return read({ viewer, budget }, () => queries.licenseHistory(asked, name));
@@ -80,7 +80,7 @@ export function createHistoryService({ queries, limits, now }: ServiceParts) {
       viewer: Viewer,
       { kind, siteId: site, ...given }: QueryResourceHistoryArgs,
       budget: Budget,
-    ): Promise<ResourceUseRow[]> {
+    ): Promise<InUseRow[]> {
       const siteId = siteGiven(site);
       const asked = window(given);
       const name = text('kind', kind, MAX.nameChars, 1);

@@ -59,11 +59,13 @@ const shown = {
   },
 } as const;
 type Shown = Prisma.PeerGetPayload<typeof shown>;
+type KeptKind = Omit<MachineKind, 'devices'> & Partial<Pick<MachineKind, 'devices'>>;
+
 const peerRow = ({ site, kinds, load, ...peer }: Shown): PeerRow => ({
   ...plain(peer),
   name: site.name,
-  // As they were checked when the peer told them; in the release before without devices.
-  kinds: (kinds as unknown as MachineKind[]).map((kind) => ({ ...kind, devices: kind.devices ?? [] })),
+  // JSON, as it was checked when the peer told it; in the release before without devices.
+  kinds: (kinds as unknown as KeptKind[]).map((kind) => ({ devices: [], ...kind })),
   load: load as unknown as QueueLoad | null,
 });
 
