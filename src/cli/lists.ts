@@ -45,13 +45,13 @@ const cellsOf = <T>(columns: readonly ((row: T) => unknown)[], rows: readonly T[
 /**
  * Prints what `ask` answers as the command's options say; with `--watch` until Ctrl-C.
  *
- * @param after what to say beside the list, such as where its next page begins
+ * @param after what to say beside the list, such as where its next page begins; gets the rows
  */
 export async function showList<T>(
   command: Command,
   columns: Columns<T>,
   ask: () => Promise<readonly T[]>,
-  after: () => void = () => {},
+  after: (rows: readonly T[]) => void = () => {},
 ): Promise<void> {
   const options = command.opts<ListOptions>();
   const chosen = options.columns?.split(',').map((name) => found('--columns', columns, name));
@@ -69,7 +69,7 @@ export async function showList<T>(
     if (wantsJson(command)) printJson(rows);
     else if (options.csv) print(csv(headings.map(nameOf), cellsOf(values, rows)));
     else print(table(headings, cellsOf(values, rows), process.stdout.columns));
-    after();
+    after(rows);
   };
   await once();
   if (everyS === null) return;

@@ -64,12 +64,15 @@ test('a job with a class and a device by its model runs at the peer in its class
     ...{ state: 'RUNNING', cause: null, class: 'spare', charged: false },
     devicesPerTask: [{ ...wanted, count: 1, share: null }],
   });
+  const refusal =
+    'It accepts no jobs of the class urgent from this service: the classes that it accepts are spare.';
   const { federationPeers } = await a.must<{ federationPeers: object[] }>(
-    '{ federationPeers { name protocol classes kinds { os devices { kind model memoryMb shares count } } } }',
+    '{ federationPeers { name protocol classes notOffered kinds { os devices { kind model memoryMb shares count } } } }',
   );
   expect(federationPeers).toMatchObject([
     {
       ...{ name: 'b', protocol: 3, classes: ['spare'] },
+      notOffered: [refusal],
       kinds: expect.arrayContaining([{ os: 'b', devices: [{ ...h100, shares: 1, count: 1 }] }]),
     },
   ]);
@@ -80,9 +83,7 @@ test('a job with a class and a device by its model runs at the peer in its class
     );
     return job.peers[0]?.reason;
   };
-  expect(await why(urgent)).toBe(
-    'It accepts no jobs of the class urgent from this service: the classes that it accepts are spare.',
-  );
+  expect(await why(urgent)).toBe(refusal);
   expect(await a.states([urgent])).toEqual(['QUEUED']);
   expect(await b.copiesOf([urgent])).toEqual([]);
   await a.change('cancelJobs', [urgent]);

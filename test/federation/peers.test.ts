@@ -787,6 +787,26 @@ test('switchyard peers, federate and why', async () => {
   expect((await cli('peers', 'isolate', 'east')).text).toMatch(/east\s+isolated/);
   expect((await cli('peers', 'rejoin', 'east')).text).not.toMatch(/isolated/);
 
+  // Which jobs it cannot have, whatever is decided of it here.
+  const noted = async (more: object) => {
+    const input = { service: 'east-id', after: '0', room: 0, kinds: [], ...more };
+    await a.must(
+      'mutation ($input: ExchangeInput!) { exchangeJobs(input: $input) { site } }',
+      { input },
+      key,
+    );
+    const { text } = await cli('peers', '--columns', 'name,protocol,classes');
+    return text.split('\n').filter((line) => line.startsWith('east: '));
+  };
+  expect((await cli('peers')).text).toContain('east: It has not asked for jobs yet.');
+  const older = (version: number) =>
+    `east: It is of an earlier release (version ${version} of the peer protocol), which takes no jobs with`;
+  const since3 = 'a class, or with devices requested by kind and model.';
+  expect(await noted({ protocol: 1 })).toEqual([`${older(1)} outputs or parts.`, `${older(1)} ${since3}`]);
+  expect(await noted({ protocol: 2 })).toEqual([`${older(2)} ${since3}`]);
+  expect(await noted({ protocol: 3, classes: ['day', 'night'] })).toEqual([]);
+  expect((await cli('peers', '--columns', 'name,protocol,classes')).text).toMatch(/east +3 +day,night/);
+
   for (const [words, code, said] of [
     [['peers', 'add', 'east', '--cap', '-1'], 2, /--cap/],
     [['peers', 'add', 'east', '--cap', '1.5'], 2, /--cap/],

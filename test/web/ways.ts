@@ -643,6 +643,9 @@ export function ways(visits: Visits, grid: Grid): void {
     await users.getByRole('row', { name: 'west alice guest-a' }).waitFor();
     await users.getByRole('row', { name: 'west all others peer-west' }).waitFor();
 
+    const accepted = tree.page.getByRole('region', { name: 'Accepted by peers' });
+    await accepted.getByRole('row', { name: 'west not known none It has not asked for jobs yet.' }).waitFor();
+
     const [job] = await grid.submit({ command: 'abroad', os: 'elsewhere', estimateS: 60 });
     const { page } = await go(`/jobs/${job}`);
     const row = page.getByRole('region', { name: 'Peers' }).getByRole('row', { name: /west/ });
@@ -681,6 +684,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await row.getByText('Offered', { exact: true }).waitFor();
     await exchange([{ offer, path: ['root', 'cluster'] }]);
     await row.getByText('root › cluster').waitFor();
+    await accepted.getByRole('row', { name: /west 1 none .*version 1.*a class, or with devices/ }).waitFor();
     await west.request('mutation ($offers: [ID!]!) { claimJobs(offers: $offers) { results { outcome } } }', {
       offers: [offer],
     });

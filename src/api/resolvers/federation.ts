@@ -12,6 +12,7 @@ export const FederationPeer: FederationPeerResolvers = {
   user: ({ userId }, _, { loaders }) => loaders.user(userId),
   kinds: ({ kinds }) => [...kinds] as never,
   classes: ({ classes }) => [...classes],
+  notOffered: (peer, _, { services }) => services.federation.notOffered(peer),
   load: ({ load, loadAt }) => load && { ...load, at: loadAt as number },
   users: ({ users }) => [...users],
   foreignJobs: async ({ siteId }, _, { services }) => (await services.federation.counts(siteId)).foreign,

@@ -36,12 +36,17 @@ async function classUserOf(queries: Pick<Queries, 'usersByIds'>, submitter: Subm
   return { name: user.name, userClass: user.class, isOperator: submitter.mayRaise };
 }
 
+/** All of the policy in force. */
+export async function classesInForce(queries: Pick<Queries, 'policy'>): Promise<JobClasses> {
+  const inForce = await queries.policy();
+  return (inForce === null ? undefined : (parsePolicy(inForce.document) as Policy).classes) ?? {};
+}
+
 export async function usableClasses(
   queries: Pick<Queries, 'policy' | 'usersByIds'>,
   submitter: Submitter,
 ): Promise<UsableClasses> {
-  const [inForce, user] = await Promise.all([queries.policy(), classUserOf(queries, submitter)]);
-  const all = (inForce === null ? undefined : (parsePolicy(inForce.document) as Policy).classes) ?? {};
+  const [all, user] = await Promise.all([classesInForce(queries), classUserOf(queries, submitter)]);
   const names = Object.keys(all).sort();
   const usable = names.filter((name) => mayUse(all[name] as JobClass, user));
   const words = (name: string): string => {

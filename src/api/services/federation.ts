@@ -33,6 +33,7 @@ import { globalId, localId } from '../ids.js';
 import type { JobAtPeerModel } from '../models.js';
 import { guarded } from './access.js';
 import { maxAttemptsOf } from './agents.js';
+import { classesInForce } from './classes.js';
 import { actor, done, type ServiceParts } from './parts.js';
 
 /** Of what peers and we say to each other (src/federation/PROTOCOL.md): this one, and those of earlier releases. */
@@ -153,6 +154,16 @@ export function createFederationService(parts: ServiceParts) {
     }),
 
     counts: (siteId: number) => directory.peerCounts(siteId),
+    /** Which jobs never go to the peer by the version in which it asks and the classes that it accepts, as sentences. */
+    async notOffered(peer: PeerRow): Promise<string[]> {
+      if (peer.seenAt === null) return [UNSEEN];
+      const speaks = peer.protocol ?? VERSION_UNKNOWN;
+      const older = ([2, 3] as const).filter((since) => speaks < since).map((since) => isOlder(peer, since));
+      // One that is older takes none at all, and this is said.
+      if (speaks < 3) return older;
+      const refused = Object.keys(await classesInForce(queries)).filter((one) => !peer.classes.includes(one));
+      return refused.length === 0 ? [] : [refusesClasses(peer, refused.sort())];
+    },
     peers: (siteIds: readonly number[]): Promise<PeerRow[]> => directory.peersByIds(siteIds),
     foreignJob: (jobId: number): Promise<ForeignJobRow | null> => directory.foreignJob(jobId),
     async peersOf(job: JobRow): Promise<JobAtPeerModel[]> {
@@ -190,12 +201,25 @@ const STAYS: Readonly<Record<keyof StayingFields, string>> = {
 const PARTS_STAY =
   'A part of the job asks for more than tasks with CPUs, memory and devices, and peers are told only these of parts';
 
+const UNSEEN = 'It has not asked for jobs yet.';
+
 /** What came with each version of the protocol. */
 const NEW_IN = {
   1: 'anything',
   2: 'outputs or parts',
   3: 'a class, or with devices requested by kind and model',
 } as const;
+
+const isOlder = ({ protocol }: PeerRow, since: keyof typeof NEW_IN): string =>
+  `It is of an earlier release (version ${protocol ?? VERSION_UNKNOWN} of the peer protocol), which takes no jobs with ${NEW_IN[since]}.`;
+
+function refusesClasses({ classes }: PeerRow, refused: readonly string[]): string {
+  const accepted =
+    classes.length === 0
+      ? 'it accepts jobs without a class only'
+      : `the classes that it accepts are ${classes.join(', ')}`;
+  return `It accepts no jobs of the ${refused.length === 1 ? 'class' : 'classes'} ${refused.join(', ')} from this service: ${accepted}.`;
+}
 
 interface NotOffered {
   job: JobRow;
@@ -210,7 +234,7 @@ interface NotOffered {
 const SENTENCES: Readonly<Record<Hindrance, (about: NotOffered) => string>> = {
   ISOLATED: () => 'The peer is isolated.',
   NEVER: () => 'It is offered no jobs (NEVER).',
-  UNSEEN: () => 'It has not asked for jobs yet.',
+  UNSEEN: () => UNSEEN,
   STAYS: ({ job }) => {
     const field = stayingField(job);
     const why = field === null ? PARTS_STAY : STAYS[field];
@@ -218,10 +242,8 @@ const SENTENCES: Readonly<Record<Hindrance, (about: NotOffered) => string>> = {
   },
   DATASETS: () =>
     'The job has outputs that become datasets, which are registered at the site where it ran: such jobs run at sites of this service only.',
-  OLDER: ({ job, peer: { protocol } }) =>
-    `It is of an earlier release (version ${protocol ?? VERSION_UNKNOWN} of the peer protocol), which takes no jobs with ${NEW_IN[firstVersionOf(job)]}.`,
-  CLASS: ({ job, peer: { classes } }) =>
-    `It accepts no jobs of the class ${job.class} from this service: ${classes.length === 0 ? 'it accepts jobs without a class only' : `the classes that it accepts are ${classes.join(', ')}`}.`,
+  OLDER: ({ job, peer }) => isOlder(peer, firstVersionOf(job)),
+  CLASS: ({ job, peer }) => refusesClasses(peer, [job.class as string]),
   HELD: () => 'The job is held.',
   GRANTED: () => 'The job has been granted to this service.',
   VISITED: () => 'The job has already passed through it.',

@@ -37,6 +37,10 @@ export function addFederation(program: Command): void {
       list,
       COLUMNS,
       async () => (await client.request(documents.FederationPeersDocument, {})).federationPeers,
+      (peers) => {
+        if (wantsJson(list)) return;
+        for (const { name, notOffered } of peers) for (const why of notOffered) note(`${name}: ${why}`);
+      },
     );
   });
 
@@ -209,6 +213,8 @@ const COLUMNS: Columns<Peer> = {
   OFFERED: ({ offeredJobs }) => offeredJobs,
   'RUNS FOR US': ({ claimedJobs }) => claimedJobs,
   'ITS JOBS HERE': ({ foreignJobs }) => foreignJobs,
+  PROTOCOL: ({ protocol }) => protocol,
+  CLASSES: ({ classes }) => classes.join(',') || null,
   'HEARD (UTC)': ({ seenAt }) => time(seenAt),
   'REACHED (UTC)': ({ reachedAt }) => time(reachedAt),
   ADDRESS: ({ url }) => url,

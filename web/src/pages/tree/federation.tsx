@@ -72,8 +72,45 @@ export function Federation() {
           />
         )}
       </Card>
+      <Accepted peers={peers} />
       <ForeignUsers peers={peers} />
     </>
+  );
+}
+
+/** What keeps jobs from each peer whatever its rule: the protocol that it speaks, and the classes that it knows. */
+function Accepted({ peers }: { peers: readonly Peer[] }) {
+  return (
+    <Card
+      title="Accepted by peers"
+      about="Classes and devices are sent from version 3 of the peer protocol on"
+      flush
+    >
+      <Table
+        label="Accepted by peers"
+        rows={peers}
+        id={({ site }) => site.id}
+        columns={[
+          { key: 'service', header: 'Service', cell: ({ name }) => name },
+          {
+            key: 'protocol',
+            header: 'Protocol',
+            right: true,
+            cell: ({ protocol }) => protocol ?? <span className="faint">not known</span>,
+          },
+          {
+            key: 'classes',
+            header: 'Classes',
+            cell: ({ classes }) => classes.join(', ') || <span className="faint">none</span>,
+          },
+          {
+            key: 'not-offered',
+            header: 'Not offered',
+            cell: ({ notOffered }) => notOffered.map((why) => <div key={why}>{why}</div>),
+          },
+        ]}
+      />
+    </Card>
   );
 }
 
