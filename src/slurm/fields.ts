@@ -214,12 +214,12 @@ function compared(a: string | number, b: string | number): number {
   return String(a) < String(b) ? -1 : a === b ? 0 : 1;
 }
 
-/** Letters of `-o`: `%.18i %j|%T`, each with its field and title. What is between them stays. */
+/** Letters of `-o`: `%.18i %j|%T`, each with its field and title. What is between them stays; `%%` counts as `%`, as in Slurm. */
 export function columnsOf(
   format: string,
   letters: Readonly<Record<string, readonly [field: string, title: string]>>,
 ): { before: string; columns: Column[] } {
-  const [before = '', ...parts] = format.split(/(?=%\.?\d*[A-Za-z])/);
+  const [before = '', ...parts] = format.replaceAll(/%+/g, '%').split(/(?=%\.?\d*[A-Za-z])/);
   const all = before.startsWith('%') ? [before, ...parts] : parts;
   const columns = all.map((part): Column => {
     const [, dot, width, letter = '', after = ''] = /^%(\.?)(\d*)([A-Za-z])(.*)$/s.exec(part) ?? [];

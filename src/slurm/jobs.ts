@@ -64,6 +64,8 @@ export interface ArrayPlace {
   /** The number of its first element, which is that of the array. */
   first: number;
   indices: readonly number[];
+  /** How many run at once, at most; null: as many as can. */
+  atOnce: number | null;
   groupName: string;
 }
 
@@ -71,9 +73,10 @@ export function placeOf(job: Pick<Job, 'id' | 'groupName' | 'arrayIndex'>): Arra
   const written = arrayOf(job.groupName);
   if (written === null || job.arrayIndex === null) return null;
   try {
-    const { indices } = parseArray('array', written);
+    const { indices, atOnce } = parseArray('array', written);
     const place = indices.indexOf(job.arrayIndex);
-    return place < 0 ? null : { first: numberOf(job.id) - place, indices, groupName: job.groupName! };
+    const first = numberOf(job.id) - place;
+    return place < 0 ? null : { first, indices, atOnce, groupName: job.groupName! };
   } catch {
     return null;
   }

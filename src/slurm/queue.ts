@@ -423,7 +423,7 @@ export function printAccounts(
 
 const MEASURED = /rss|cpu|vm|disk|pages|tresusage/;
 
-/** What a run has used so far is known when it has ended: so far, only that it runs. */
+/** What a run uses is told when it has ended; until then its columns are empty, as Slurm's are without accounting. */
 export const sstat: Run = async (words, name) => {
   const options = given(name, words, OPTIONS.sstat);
   if (options.has('--helpformat')) return printFields();
@@ -435,7 +435,6 @@ export const sstat: Run = async (words, name) => {
     warn(name, 'what a job uses is measured while it runs, and told when it has ended: see sacct');
   warnOfSteps(steps, name);
   const nowMs = Date.now();
-  const inUnits = unitsOf(options);
   const rows = jobs
     .filter((job) => job.state === 'RUNNING')
     .flatMap((job) => rowsOf(job, nowMs, steps.get(numberOf(job.id)) ?? new Set(['batch']), false));
@@ -445,7 +444,7 @@ export const sstat: Run = async (words, name) => {
     rows.map(
       (row) =>
         ({ field }) =>
-          inUnits(field, textOf(field, row)),
+          MEASURED.test(field) ? '' : textOf(field, row),
     ),
   );
   return 0;
@@ -518,6 +517,7 @@ export function described(job: Job, nowMs: number, isOneLine: boolean): string {
     [
       `JobId=${numberOf(job.id)}`,
       ...(place ? [`ArrayJobId=${place.first}`, `ArrayTaskId=${job.arrayIndex}`] : []),
+      ...(place?.atOnce ? [`ArrayTaskThrottle=${place.atOnce}`] : []),
       `JobName=${of('name')}`,
     ],
     [`UserId=${job.user.name}(${process.getuid?.() ?? 0})`, 'GroupId=N/A', 'MCS_label=N/A'],

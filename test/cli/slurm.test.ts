@@ -76,6 +76,9 @@ describe('sbatch', () => {
       [2, 4, 6].map((index, place) => `${id}_${index}|${first + place}|COMPLETED`).join('\n'),
     );
     expect(await said(`squeue -h -t all -o '%i %A %F %K' -j ${id}_4`)).toBe(`${id}_4 ${first + 1} ${id} 4`);
+    expect(await said(`scontrol -o show job ${id}_6`)).toMatch(
+      `JobId=${first + 2} ArrayJobId=${id} ArrayTaskId=6 ArrayTaskThrottle=2 JobName=`,
+    );
   });
 
   it('starts the components of a heterogeneous job together, and the script on the first', async () => {
@@ -354,13 +357,26 @@ describe('control', () => {
     const node = await said(`squeue -h -o %N -j ${behind}`);
     expect(await said(`squeue -h -o %i -w ${node}`)).toBe(behind);
     expect(await said(`squeue -s -h -j ${behind}`)).toMatch(new RegExp(`^ +${behind}.batch `));
-    expect(await shell(`sstat -n -P -j ${behind} -o JobID,MaxRSS`)).toEqual({
-      ...{ code: 0, stdout: `${behind}.batch|\n` },
+    expect(await shell(`sstat -n -P -j ${behind} -o JobID,MaxRSS,AveCPU,TotalCPU,NTasks`)).toEqual({
+      ...{ code: 0, stdout: `${behind}.batch||||1\n` },
       stderr:
         'sstat: warning: what a job uses is measured while it runs, and told when it has ended: see sacct\n',
     });
     await said(`scancel -w ${node}`);
     await said(`scancel ${slow} ${quick} ${next}`);
+  });
+
+  it('keeps what stands between fields, in lines and header, as Slurm does', async () => {
+    const id = await said('sbatch --parsable -H -J constants --wrap true');
+    const shown = (format: string) => said(`squeue -j ${id} -o '${format}'`);
+    expect(await shown('job=%i state=%T.')).toBe(`job=JOBID state=STATE.\njob=${id} state=PENDING.`);
+    expect(await shown('[%.12i] %5t|%.3T 100%%')).toBe(
+      `[${'JOBID'.padStart(12)}] ST   |STA 100%\n[${id.padStart(12)}] PD   |PEN 100%`,
+    );
+    expect(await shown('a line')).toBe('a line\na line');
+    expect(await said(`sprio -h -j ${id} -o '%i of %u'`)).toBe(`${id} of admin`);
+    expect(await said("sinfo -h -o 'site %P has %D'")).toBe('site local* has 1');
+    await said(`scancel ${id}`);
   });
 
   it('accounts in the unit that is asked for, between times', async () => {
