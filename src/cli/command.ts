@@ -41,6 +41,10 @@ export function collectWhole(value: string, before: string[] | undefined): strin
   return [...(before ?? []), value];
 }
 
+/** What is meant by a repeatable option that replaces a list: `none` alone for no value at all. */
+export const listFrom = <T>(given: readonly string[], parse: (one: string) => T): T[] =>
+  given.length === 1 && given[0] === 'none' ? [] : given.map(parse);
+
 /** Prints a line, or several, on standard output. Whatever is in them cannot harm a terminal. */
 export function print(text: string): void {
   process.stdout.write(`${printableLines(text)}\n`);

@@ -79,6 +79,8 @@ export function editHold(hold: ChangingHold, change: HoldChange, facts: HoldFact
   return { onConflict, machines, pools, recurrence, times, admission, refused };
 }
 
+const HOLDS_NOTHING = 'it would hold nothing any more: cancel it, or name machines for it';
+
 function admitEdit(
   hold: ChangingHold,
   asked: Pick<NewHold, 'kind' | 'onConflict' | 'times'>,
@@ -95,6 +97,9 @@ function admitEdit(
     machines: held === undefined ? machines : found.machines,
     pools: shared === undefined ? hold.pools : found.pools,
   };
+  // Machines it may give up only for others.
+  if (shared !== undefined && all.machines?.length === 0 && all.pools.length === 0)
+    return { ...found, fault: HOLDS_NOTHING };
   const isSame = [held, shared, when, onConflict].every((value) => value === undefined);
   const conflicts = isSame ? { holds: [], runs: [] } : conflictsOf(asked, all, others, now);
   return { ...all, ...conflicts, fault: null };

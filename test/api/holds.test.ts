@@ -434,7 +434,23 @@ it('has the licenses that it holds for its own jobs, and keeps them from all oth
   expect(await shared({ shared: [{ kind: 'cad', amount: 3 }] })).toMatchObject({
     shared: [{ kind: 'cad', amount: 3 }],
   });
+  expect(await shared({ shared: [] })).toEqual({ shared: [], machines: [{ whole: true }] });
   expect(await cancel(hold)).toBe('ended');
+  const window = await reserve({
+    ...{ kind: 'MAINTENANCE', name: 'server', from: inS(86_400), to: inS(90_000) },
+    shared: [{ kind: 'cad', amount: 1 }],
+  });
+  const { id } = window.hold as { id: string };
+  const { errors } = await api.ask(
+    'mutation ($input: UpdateHoldInput!) { updateHold(input: $input) { hold { id } } }',
+    {
+      input: { holdId: id, shared: [] },
+    },
+  );
+  expect(errors).toMatchObject([
+    { message: expect.stringContaining('it would hold nothing any more'), extensions: { code: 'CONFLICT' } },
+  ]);
+  expect(await cancel(id)).toBe('ended');
 });
 
 /** One more, with an agent. */

@@ -445,6 +445,18 @@ describe('a fresh service', () => {
       'the site and the grid have 9 seats',
     );
     expect((await service.cli('reserve', 'set', 'exam', '--shared', 'seats=5')).stdout).toContain('5 seats');
+    const none = (group: string, name: string) => service.cli(group, 'set', name, '--shared', 'none');
+    expect((await none('reserve', 'exam')).stdout).toMatch(/exam +USER +local +\S+ \(1 CPU\) {2}/);
+    const window = ['maintenance', 'add', 'local', '--from', '+1d', '--for', '1h', '--shared', 'seats=2'];
+    expect((await service.cli(...window, '--name', 'server')).code).toBe(0);
+    expect((await none('maintenance', 'server')).stderr).toContain('it would hold nothing any more');
+    expect((await service.cli('maintenance', 'set', 'server', '--whole-site')).stdout).toContain(
+      'the whole site, 2 seats',
+    );
+    expect((await none('maintenance', 'server')).stdout).toMatch(
+      /server +MAINTENANCE +local +the whole site {2}/,
+    );
+    expect((await service.cli('maintenance', 'cancel', 'server')).code).toBe(0);
     expect((await service.cli('reserve', 'cancel', 'exam')).code).toBe(0);
     expect(await service.json<{ endedAt: string }[]>('reserve', '--ended')).toMatchObject([
       { name: 'course' },

@@ -68,6 +68,12 @@ export function calendarPages(visits: Visits, grid: Grid): void {
     await form.getByLabel('From').fill(`${soon}T03:00`);
     await form.getByLabel('Lasts').fill('1');
     await form.getByLabel('Name').fill('course');
+    const memory = form.getByLabel('Memory of each');
+    await memory.fill('100');
+    const resources = form.getByLabel('Other resources of each');
+    await resources.fill('tape');
+    await form.getByText(/^Other resources: "tape" is not accepted/).waitFor();
+    await resources.fill('');
     await grid.ask(
       'mutation ($input: CreateLicenseInput!) { createLicense(input: $input) { license { id } } }',
       { input: { kind: 'seats', copies: 9 } },
@@ -80,6 +86,7 @@ export function calendarPages(visits: Visits, grid: Grid): void {
     await page.getByRole('row', { name: /course .*, 2 seats/ }).waitFor();
     const edit = page.getByRole('button', { name: 'Edit course' });
     await edit.click();
+    expect(await memory.inputValue()).toBe('100');
     await form.getByLabel('Tasks').fill('2');
     await form.getByLabel('CPUs of each').fill('3');
     expect(await shared.inputValue()).toBe('seats=2');
@@ -89,15 +96,18 @@ export function calendarPages(visits: Visits, grid: Grid): void {
     await form.getByRole('button', { name: 'Change it' }).click();
     await form.waitFor({ state: 'detached' });
     const { holds } = await grid.ask<{
-      holds: { nodes: { users: object[]; releaseIdleS: number; machines: { cpus: number }[] }[] };
+      holds: {
+        nodes: { users: object[]; releaseIdleS: number; machines: { cpus: number; memoryMb: number }[] }[];
+      };
     }>(
-      'query ($site: ID!) { holds(site: $site) { nodes { users { name } releaseIdleS machines { cpus } shared { kind amount } } } }',
+      'query ($site: ID!) { holds(site: $site) { nodes { users { name } releaseIdleS machines { cpus memoryMb } shared { kind amount } } } }',
       { site: grid.north },
     );
     expect(holds.nodes).toMatchObject([
       { users: [{ name: 'carl' }], releaseIdleS: 1200, shared: [{ kind: 'seats', amount: 5 }] },
     ]);
     expect(holds.nodes[0]?.machines.reduce((sum, { cpus }) => sum + cpus, 0)).toBe(6);
+    expect(holds.nodes[0]?.machines.reduce((sum, { memoryMb }) => sum + memoryMb, 0)).toBe(200);
     await page.getByRole('button', { name: 'Cancel course' }).click();
     await page.getByRole('row', { name: 'course' }).waitFor({ state: 'detached' });
 

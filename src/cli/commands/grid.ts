@@ -18,6 +18,7 @@ import {
   findMachine,
   findScheduler,
   findSite,
+  listFrom,
   readJson,
   show,
   showOnce,
@@ -322,9 +323,6 @@ async function measuredDevices(client: Client, machine: string): Promise<{ devic
   const { node } = await client.request(documents.MeasuredDevicesDocument, { machine });
   return { devices: [...((node && 'measured' in node && node.measured?.devices) || [])] };
 }
-
-const listFrom = <T>(given: readonly string[], parse: (one: string) => T): T[] =>
-  given.length === 1 && given[0] === 'none' ? [] : given.map(parse);
 
 function addAgents(program: Command): void {
   const list = addListOptions(

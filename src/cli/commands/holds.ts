@@ -9,7 +9,7 @@ import {
   parseNumber,
   parseTime,
 } from '../../words/values.js';
-import { addCommand, collect, findMachine, findSite, note, show } from '../command.js';
+import { addCommand, collect, findMachine, findSite, listFrom, note, show } from '../command.js';
 import { connect } from '../connect.js';
 import {
   CancelHoldDocument,
@@ -74,7 +74,11 @@ export function addHolds(program: Command): void {
   });
   changeOptions(addCommand(maintenance, 'set <name-or-id>', 'change a maintenance window (OPERATOR)'))
     .option('--machine <name>', 'these machines, in place of what it closes; may be repeated', collect)
-    .option('--shared <kind=amount>', `${SHARED}; in place of those that it closes`, collect)
+    .option(
+      '--shared <kind=amount>',
+      `${SHARED}; in place of those that it closes; none: closes none of them any more`,
+      collect,
+    )
     .option('--whole-site', 'the whole site')
     .action(change);
 
@@ -111,7 +115,11 @@ export function addHolds(program: Command): void {
     .option('-c, --cpus <number>', 'CPUs of each of these tasks or machines; without amounts, whole machines')
     .option('--mem <memory>', 'memory of each task or machine, such as 4G')
     .option('--resource <kind=amount>', 'other resources of each task or machine; may be repeated', collect)
-    .option('--shared <kind=amount>', `${SHARED}; in place of those that it holds`, collect)
+    .option(
+      '--shared <kind=amount>',
+      `${SHARED}; in place of those that it holds; none: holds none of them any more`,
+      collect,
+    )
     .option('--user <name>', 'all other users who may run jobs in it; may be repeated', collect)
     .option(
       '--release-after <duration>',
@@ -233,7 +241,7 @@ async function amountsOf(
     cpus: given(cpus, whole('--cpus')),
     memoryMb: given(mem, (value) => parseMemory('--mem', value)),
     resources: resource?.map((value) => parseAmount('--resource', value)),
-    shared: shared?.map((value) => parseAmount('--shared', value)),
+    shared: shared && listFrom(shared, (value) => parseAmount('--shared', value)),
   };
 }
 

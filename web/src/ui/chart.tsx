@@ -12,3 +12,39 @@ export function Chart(props: ChartProps) {
     </Suspense>
   );
 }
+
+/** The times of what a history has, as a chart takes them: epoch seconds. */
+export const timesOf = (points: readonly { at: string }[]): number[] =>
+  points.map(({ at }) => Date.parse(at) / 1000);
+
+/** How much of something was in use over time, and how much of it there is now, if that is said. */
+export function UseChart({
+  of,
+  points,
+  total,
+  height = 160,
+}: {
+  of: string;
+  points: readonly { at: string; inUse: number }[];
+  total?: number;
+  height?: number;
+}) {
+  return (
+    <Chart
+      label={`${of} in use over time`}
+      height={height}
+      x={timesOf(points)}
+      series={[
+        {
+          label: `${of} in use`,
+          color: '--series-1',
+          kind: 'area',
+          values: points.map(({ inUse }) => inUse),
+        },
+        ...(total === undefined
+          ? []
+          : [{ label: 'In all', color: '--text-3', values: points.map(() => total) }]),
+      ]}
+    />
+  );
+}

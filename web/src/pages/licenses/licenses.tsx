@@ -7,7 +7,7 @@ import { PENDING_STATES } from '../../api/states.gql';
 import { JOB_COLUMN } from '../../parts/job-column';
 import { useViewer } from '../../shell/viewer';
 import { changeColumn } from '../../ui/change-column';
-import { Chart } from '../../ui/chart';
+import { UseChart } from '../../ui/chart';
 import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
 import { count, counted, percent, plural } from '../../ui/format';
 import { Bar, Card, Empty, Lasted, Loaded, Page, Skeleton, Table } from '../../ui/show';
@@ -242,22 +242,7 @@ function History({ kind, copies }: { kind: string; copies: number }) {
       actions={chooser}
     >
       <Loaded from={history} skeleton={<Skeleton height={186} />}>
-        {({ licenseHistory: points }) => (
-          <Chart
-            label={`${kind} in use over time`}
-            height={160}
-            x={points.map(({ at }) => Date.parse(at) / 1000)}
-            series={[
-              {
-                label: 'In use',
-                color: '--series-1',
-                kind: 'area',
-                values: points.map(({ inUse }) => inUse),
-              },
-              { label: 'In all', color: '--text-3', values: points.map(() => copies) },
-            ]}
-          />
-        )}
+        {({ licenseHistory }) => <UseChart of={kind} points={licenseHistory} total={copies} />}
       </Loaded>
     </Card>
   );

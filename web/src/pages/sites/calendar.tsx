@@ -8,8 +8,8 @@ import { useNow } from '../../ui/now';
 import { At, Badge, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { EditHold } from './edit-hold';
-import { LengthAndName, OtherUsers, ReasonAndConflict, Shared } from './hold-fields';
-import { type Conflict, HOUR_MS, localTime, sharedIn, understood, wordsOf } from './hold-form';
+import { Amounts, LengthAndName, Listed, ReasonAndConflict } from './hold-fields';
+import { type Conflict, HOUR_MS, localTime, sharedIn, tasksIn, understood, wordsOf } from './hold-form';
 import {
   CancelHoldDocument,
   type HoldPartsFragment,
@@ -264,6 +264,8 @@ function NewHold({
     reason: '',
     tasks: '1',
     cpus: '1',
+    memoryMb: '',
+    resources: '',
     shared: '',
     rrule: '',
     users: '',
@@ -273,31 +275,31 @@ function NewHold({
   const put = (field: keyof typeof draft) => (value: string) =>
     setDraft((before) => ({ ...before, [field]: value }));
   const hours = Number(draft.hours);
-  const shared = understood(() => sharedIn(draft.shared));
+  const held = understood(() => ({
+    shared: sharedIn(draft.shared),
+    ...(closes ? { resources: [] } : tasksIn(draft)),
+  }));
   // Then nothing else is closed.
   const closesShared = closes && draft.shared.trim() !== '';
   const save = (): void => {
-    if (typeof shared === 'string') return;
+    if (typeof held === 'string') return;
     const from = draft.from === '' ? Date.now() : new Date(draft.from).getTime();
     const rrule = draft.rrule.trim() || null;
     const input = {
-      ...{ siteId: site.id, resources: [], shared, onConflict },
+      ...{ siteId: site.id, onConflict, ...held },
       kind: closes ? ('MAINTENANCE' as const) : rrule === null ? ('USER' as const) : ('STANDING' as const),
       name: draft.name.trim() || null,
       reason: draft.reason.trim() || null,
       from: new Date(from).toISOString(),
       to: new Date(from + hours * HOUR_MS).toISOString(),
       ...(rrule !== null && { rrule, timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone }),
-      ...(!closes && {
-        ...{ tasks: Number(draft.tasks), cpus: Number(draft.cpus) },
-        users: wordsOf(draft.users),
-      }),
+      ...(!closes && { users: wordsOf(draft.users) }),
     };
-    const held = closes ? `${closesShared ? draft.shared.trim() : site.name} will be closed` : 'Reserved';
+    const saved = closes ? `${closesShared ? draft.shared.trim() : site.name} will be closed` : 'Reserved';
     void told(reserve.run({ input }), ({ createHold: { runsInTheWay } }) =>
       runsInTheWay === 0
-        ? `${held}.`
-        : `${held}; ${plural(runsInTheWay, 'job')} may still be running when it begins.`,
+        ? `${saved}.`
+        : `${saved}; ${plural(runsInTheWay, 'job')} may still be running when it begins.`,
     ).then((done) => done && onClose());
   };
   return (
@@ -314,7 +316,7 @@ function NewHold({
       footer={
         <Button
           variant="primary"
-          isDisabled={!(hours > 0) || typeof shared === 'string' || reserve.busy}
+          isDisabled={!(hours > 0) || typeof held === 'string' || reserve.busy}
           onPress={save}
         >
           {closes ? 'Close it' : 'Reserve'}
@@ -344,19 +346,14 @@ function NewHold({
           <LengthAndName {...{ draft, put }} />
           {!closes && (
             <>
-              <TextInput label="Tasks" type="number" min={1} value={draft.tasks} onChange={put('tasks')} />
-              <TextInput
-                label="CPUs of each"
-                type="number"
-                min={1}
-                value={draft.cpus}
-                onChange={put('cpus')}
-              />
-              <OtherUsers {...{ draft, put }} />
+              <Amounts {...{ draft, put }} />
+              <Listed field="users" value={draft.users} onChange={put('users')} />
             </>
           )}
-          <Shared
-            {...{ draft, put }}
+          <Listed
+            field="shared"
+            value={draft.shared}
+            onChange={put('shared')}
             help={closes ? 'Only these are closed; empty: the whole site' : undefined}
           />
         </div>
@@ -368,9 +365,9 @@ function NewHold({
           help="A rule of RFC 5545, such as FREQ=WEEKLY;BYDAY=TU, in the time zone of this browser"
         />
         <ReasonAndConflict {...{ draft, put, onConflict, setOnConflict }} />
-        {typeof shared === 'string' && (
+        {typeof held === 'string' && (
           <p className="note warn" role="alert">
-            {shared}
+            {held}
           </p>
         )}
       </div>

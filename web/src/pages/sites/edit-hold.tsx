@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useAction } from '../../api/data';
 import { Button, Dialog, TextInput } from '../../ui/controls';
 import { told } from '../../ui/toast';
-import { Amounts, LengthAndName, OtherUsers, ReasonAndConflict, Shared } from './hold-fields';
+import { Amounts, LengthAndName, Listed, ReasonAndConflict } from './hold-fields';
 import { type Conflict, changesOf, type Draft, draftOf, timeOf } from './hold-form';
 import { type HoldPartsFragment, type SitePartsFragment, UpdateHoldDocument } from './sites.gql';
 
@@ -62,11 +62,11 @@ export function EditHold({
             onChange={put('machines')}
             placeholder={placeholderOf(hold)}
           />
-          {hold.kind !== 'MAINTENANCE' && <Amounts {...{ draft, put }} />}
-          <Shared {...{ draft, put }} />
+          {hold.kind !== 'MAINTENANCE' && <Amounts {...{ draft, put }} ofMachines />}
+          <Listed field="shared" value={draft.shared} onChange={put('shared')} />
           {hold.kind !== 'MAINTENANCE' && (
             <>
-              <OtherUsers {...{ draft, put }} />
+              <Listed field="users" value={draft.users} onChange={put('users')} />
               <TextInput
                 label="Released after"
                 type="number"

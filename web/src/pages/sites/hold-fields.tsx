@@ -1,7 +1,7 @@
 /** Fields of the forms that create and change maintenance windows and reservations. */
 import { useViewer } from '../../shell/viewer';
 import { Choice, TextInput } from '../../ui/controls';
-import { CONFLICTS, type Conflict, type Draft } from './hold-form';
+import { CONFLICTS, type Conflict, type Draft, type TaskField } from './hold-form';
 
 type Put = (field: 'hours' | 'name' | 'reason') => (value: string) => void;
 
@@ -33,13 +33,15 @@ export function LengthAndName({
   );
 }
 
-/** What it holds of machines, or for tasks. */
+/** What it holds for tasks, or of machines if it may name some. */
 export function Amounts({
   draft,
   put,
+  ofMachines = false,
 }: {
-  draft: Draft;
-  put(field: 'tasks' | 'cpus' | 'memoryMb' | 'resources'): (value: string) => void;
+  draft: Pick<Draft, TaskField>;
+  put(field: TaskField): (value: string) => void;
+  ofMachines?: boolean;
 }) {
   return (
     <>
@@ -49,7 +51,7 @@ export function Amounts({
         min={1}
         value={draft.tasks}
         onChange={put('tasks')}
-        help="Instead of machines: on any that have room"
+        help={ofMachines ? 'Instead of machines: on any that have room' : 'On any machines that have room'}
       />
       <TextInput
         label="CPUs of each"
@@ -57,7 +59,7 @@ export function Amounts({
         min={1}
         value={draft.cpus}
         onChange={put('cpus')}
-        help="Task or machine; empty: whole machines"
+        help={ofMachines ? 'Task or machine; empty: whole machines' : undefined}
       />
       <TextInput
         label="Memory of each"
@@ -67,52 +69,32 @@ export function Amounts({
         value={draft.memoryMb}
         onChange={put('memoryMb')}
       />
-      <TextInput
-        label="Other resources of each"
-        value={draft.resources}
-        onChange={put('resources')}
-        placeholder="gpu=2"
-      />
+      <Listed field="resources" value={draft.resources} onChange={put('resources')} />
     </>
   );
 }
 
-export function Shared({
-  draft,
-  put,
-  help,
-}: {
-  draft: Pick<Draft, 'shared'>;
-  put(field: 'shared'): (value: string) => void;
-  help?: string | undefined;
-}) {
-  return (
-    <TextInput
-      label="Licenses and shared resources"
-      value={draft.shared}
-      onChange={put('shared')}
-      placeholder="matlab=2"
-      help={help ?? 'The site’s own first, then those of the grid'}
-    />
-  );
-}
+const LISTS = {
+  resources: { label: 'Other resources of each', placeholder: 'gpu=2' },
+  shared: {
+    label: 'Licenses and shared resources',
+    placeholder: 'matlab=2',
+    help: 'The site’s own first, then those of the grid',
+  },
+  users: { label: 'Other users', help: 'All others who may run jobs in it' },
+} as const;
 
-export function OtherUsers({
-  draft,
-  put,
+/** A list in words, separated by commas. `help`: instead of what is said of the list otherwise. */
+export const Listed = ({
+  field,
+  help,
+  ...text
 }: {
-  draft: Pick<Draft, 'users'>;
-  put(field: 'users'): (value: string) => void;
-}) {
-  return (
-    <TextInput
-      label="Other users"
-      value={draft.users}
-      onChange={put('users')}
-      help="All others who may run jobs in it"
-    />
-  );
-}
+  field: keyof typeof LISTS;
+  value: string;
+  onChange(value: string): void;
+  help?: string | undefined;
+}) => <TextInput {...LISTS[field]} {...(help && { help })} {...text} />;
 
 /** Why it is there, and what becomes of runs in its way. */
 export function ReasonAndConflict({

@@ -40,7 +40,10 @@ export interface Draft {
   releaseMin: string;
 }
 
-const AMOUNTS = ['machines', 'tasks', 'cpus', 'memoryMb', 'resources'] as const;
+/** What it holds for tasks. */
+const TASKS = ['tasks', 'cpus', 'memoryMb', 'resources'] as const;
+export type TaskField = (typeof TASKS)[number];
+const AMOUNTS = ['machines', ...TASKS] as const;
 
 export const wordsOf = (text: string): string[] => text.split(/[\s,]+/).filter((word) => word !== '');
 
@@ -90,9 +93,7 @@ export function draftOf(hold: HoldPartsFragment): Draft {
 }
 
 /** Empty where machines differ: then it was made for tasks, and says no more how many. */
-function amountsOf(
-  machines: HoldPartsFragment['machines'],
-): Pick<Draft, 'tasks' | 'cpus' | 'memoryMb' | 'resources'> {
+function amountsOf(machines: HoldPartsFragment['machines']): Pick<Draft, TaskField> {
   const [first, ...others] = machines.map(({ cpus, memoryMb, resources }) => ({
     // Of what it holds nothing of, the amount is 0.
     ...{ tasks: '', cpus: cpus ? String(cpus) : '', memoryMb: memoryMb ? String(memoryMb) : '' },
@@ -137,18 +138,26 @@ export function changesOf(
 /** What is written does not fit the site. */
 class Misfit extends Error {}
 
+const whole = (field: string, text: string): number | undefined =>
+  text === '' ? undefined : parseNumber(field, text, { min: 1, integer: true });
+
+/**
+ * What is held for tasks, or on each machine if there are none.
+ *
+ * @throws NotAccepted
+ */
+export const tasksIn = ({ tasks, cpus, memoryMb, resources }: Pick<Draft, TaskField>) => ({
+  ...{ tasks: whole('Tasks', tasks), cpus: whole('CPUs', cpus), memoryMb: whole('Memory', memoryMb) },
+  resources: amountsIn('Other resources', resources),
+});
+
 /** All of what it is to hold: what is left out is not held any more. */
 function heldOf(
-  { machines, tasks, cpus, memoryMb, resources }: Draft,
+  { machines, ...draft }: Draft,
   site: Pick<SitePartsFragment, 'machines' | 'name'>,
-): Pick<UpdateHoldInput, 'machineIds' | 'tasks' | 'cpus' | 'memoryMb' | 'resources'> {
-  const whole = (field: string, text: string): number | undefined =>
-    text === '' ? undefined : parseNumber(field, text, { min: 1, integer: true });
-  const amounts = {
-    ...{ cpus: whole('CPUs', cpus), memoryMb: whole('Memory', memoryMb) },
-    ...(resources.trim() !== '' && { resources: amountsIn('Other resources', resources) }),
-  };
-  if (tasks !== '') return { tasks: whole('Tasks', tasks), ...amounts };
+): Pick<UpdateHoldInput, 'machineIds' | TaskField> {
+  const amounts = tasksIn(draft);
+  if (amounts.tasks !== undefined) return amounts;
   const ids = wordsOf(machines).map((name) => {
     const found = site.machines.find((machine) => machine.name === name);
     if (found === undefined) throw new Misfit(`Machines: ${site.name} has no machine ${name}.`);

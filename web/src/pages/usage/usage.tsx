@@ -6,7 +6,7 @@ import { resourceWritten } from '../../../../src/words/index';
 import { useData } from '../../api/data';
 import { declaredOf } from '../../parts/kinds';
 import { useViewer } from '../../shell/viewer';
-import { Chart } from '../../ui/chart';
+import { Chart, timesOf, UseChart } from '../../ui/chart';
 import { Button, Choice, Segments } from '../../ui/controls';
 import { csvLine } from '../../ui/csv';
 import { download } from '../../ui/download';
@@ -31,6 +31,8 @@ const BY: Record<UsageBy, { label: string; header: string }> = {
   APPLICATION: { label: 'Applications', header: 'Application' },
 };
 const HOUR_S = 3_600;
+/** Of the charts of load, side by side, pixels. */
+const LOAD_HEIGHT = 200;
 
 export function UsagePage() {
   const { span, chooser, everyMs } = useSpan();
@@ -71,36 +73,27 @@ function Load({ span, everyMs }: { span: Span; everyMs: number }) {
       }
     >
       <Loaded from={load} skeleton={<Skeleton height={226} />}>
-        {({ loadHistory: points }) => {
-          const x = points.map(({ at }) => Date.parse(at) / 1000);
-          return (
-            <div className="columns" style={{ '--column': '340px' } as React.CSSProperties}>
-              <Chart
-                label="CPUs in use over time"
-                x={x}
-                series={[
-                  {
-                    label: 'CPUs in use',
-                    color: '--series-1',
-                    kind: 'area',
-                    values: points.map(({ cpus }) => cpus),
-                  },
-                ]}
-              />
-              <Chart
-                label="Jobs over time"
-                x={x}
-                series={[
-                  { label: 'Running', color: '--running', values: points.map(({ running }) => running) },
-                  // Where a job waited in the past is not kept: only that it did.
-                  ...(site === ''
-                    ? [{ label: 'Waiting', color: '--queued', values: points.map(({ waiting }) => waiting) }]
-                    : []),
-                ]}
-              />
-            </div>
-          );
-        }}
+        {({ loadHistory: points }) => (
+          <div className="columns" style={{ '--column': '340px' } as React.CSSProperties}>
+            <UseChart
+              of="CPUs"
+              points={points.map(({ at, cpus }) => ({ at, inUse: cpus }))}
+              height={LOAD_HEIGHT}
+            />
+            <Chart
+              label="Jobs over time"
+              height={LOAD_HEIGHT}
+              x={timesOf(points)}
+              series={[
+                { label: 'Running', color: '--running', values: points.map(({ running }) => running) },
+                // Where a job waited in the past is not kept: only that it did.
+                ...(site === ''
+                  ? [{ label: 'Waiting', color: '--queued', values: points.map(({ waiting }) => waiting) }]
+                  : []),
+              ]}
+            />
+          </div>
+        )}
       </Loaded>
       {kinds.length > 0 && <Resources kinds={kinds} site={site || null} span={span} everyMs={everyMs} />}
     </Card>
@@ -132,21 +125,7 @@ function Resources({
         options={kinds.map((name) => ({ value: name, label: name }))}
       />
       <Loaded from={history} skeleton={<Skeleton height={186} />}>
-        {({ resourceHistory: points }) => (
-          <Chart
-            label={`${kind} in use over time`}
-            height={160}
-            x={points.map(({ at }) => Date.parse(at) / 1000)}
-            series={[
-              {
-                label: `${kind} in use`,
-                color: '--series-1',
-                kind: 'area',
-                values: points.map(({ inUse }) => inUse),
-              },
-            ]}
-          />
-        )}
+        {({ resourceHistory }) => <UseChart of={kind} points={resourceHistory} />}
       </Loaded>
     </div>
   );
