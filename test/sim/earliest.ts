@@ -1,9 +1,9 @@
 /**
  * Conservative backfilling promises the earliest start that there is. Asked of each plan by counting plainly, on the machines that it has chosen:
  * beside the runs, the starts and all other promises, a new promise could not begin earlier, and one that moved back did not have to.
- * Only jobs of one task, without licenses and with neighbors, are looked at; beside runs that are late nobody can tell.
+ * Only jobs of one task that ask nothing of pools and have neighbors, are looked at; beside runs that are late nobody can tell.
  */
-import type { Grid, PromisesImage, Start } from '../../src/core/index.js';
+import { asksPools, type Grid, type PromisesImage, type Start } from '../../src/core/index.js';
 import { placedParts } from '../support/plain-job.js';
 
 /** What clocks and rounding take, seconds. */
@@ -66,7 +66,7 @@ export function promisedLate(
     const since = known.get(jobId);
     const from = Math.max(now, since ?? now);
     if (at <= from + SLACK_S || (since !== undefined && someMovedUp)) continue;
-    if (job.tasks > 1 || job.licenses.length > 0 || job.exclusive !== null) continue;
+    if (job.tasks > 1 || asksPools(job) || job.exclusive !== null) continue;
     const machine = machines.get(allocations[0]!.machineId)!;
     const others = taken.filter((one) => one.machineId === machine.id && one.to > now);
     const own = others.findIndex((one) => one.from === at && one.cpus === job.cpusPerTask);
