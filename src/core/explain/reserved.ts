@@ -56,10 +56,11 @@ function nextLook(
     copy.removeHeld(...windows.map(({ id }) => id));
   }
   takeLicensesElsewhere(copy, grid, entry, job, now);
-  // What was promised to the job itself was promised to another length.
   const image = imageOf(memory);
   if (image !== null) {
-    const jobs = image.jobs.filter(({ jobId }) => jobId !== job.id);
+    // With another limit the job is another one, to which nothing was promised.
+    const isAnother = grid.job(job.id)?.runTimeLimitS !== job.runTimeLimitS;
+    const jobs = isAnother ? image.jobs.filter(({ jobId }) => jobId !== job.id) : image.jobs;
     const local = localPolicyOf(site, policy);
     copy.keepMemory(site.id, promisesFrom(copy, site.id, local, { ...image, jobs }, now));
   }
