@@ -129,6 +129,8 @@ export interface SiteLook {
   entry: SiteEntry;
   /** Its reservation until then; in the grid is the new one. */
   before: Reservation | null;
+  /** `Grid.returns` when it planned. */
+  returns: number;
   /** Starts that are decided but not in the grid yet, and how many of those that are carried out are not. */
   starts: readonly Start[];
   started: number;
@@ -140,8 +142,8 @@ export interface SiteLook {
 
 /** What a driver has seen, so that it takes a change, never a state alone, to wake somebody: nobody wakes each other in a circle. */
 export class Agenda {
-  /** The jobs that hold copies of each grid-wide license, by its id. */
-  private readonly holders = new Map<number, ReadonlySet<number>>();
+  /** `Grid.returns` as a site has last seen it. */
+  private returns = -1;
   /** By site: with which grid, as it then was, its jobs were checked. */
   private readonly checked = new Map<number, number>();
   /** The grid, as it then was, in which no job was stranded. */
@@ -177,6 +179,7 @@ export class Agenda {
   private look(grid: Grid): void {
     if (this.grid === grid) return;
     this.grid = grid;
+    this.returns = -1;
     this.checked.clear();
     this.unstrandedAt = -1;
   }
@@ -195,21 +198,19 @@ export class Agenda {
   }
 
   /**
-   * The other sites that ask for a grid-wide license of which a copy may have come free for them: a holder has gone and a copy is
+   * The other sites that ask for a grid-wide license of which a copy may have come free for them: some were given back and a copy is
    * free, or this site's reservation no longer claims it.
    */
-  private sitesToWake(grid: Grid, { entry, before, starts }: SiteLook): number[] {
+  private sitesToWake(grid: Grid, { entry, before, returns, starts }: SiteLook): number[] {
     const kinds: string[] = [];
-    for (const { license, holders: runs, inUse } of grid.sharedLicenses()) {
-      const taking = starts.filter((start) => amountIn(start, license.id) > 0);
-      const taken = taking.reduce((sum, start) => sum + amountIn(start, license.id), inUse);
-      const held = new Set([...runs, ...taking].map(({ jobId }) => jobId));
-      const seen = this.holders.get(license.id);
-      this.holders.set(license.id, held);
-      const left = seen === undefined || [...seen].some((jobId) => !held.has(jobId));
+    this.look(grid);
+    const returned = returns > this.returns;
+    if (returned) this.returns = returns;
+    for (const { license, inUse } of grid.sharedLicenses()) {
+      const taken = starts.reduce((sum, start) => sum + amountIn(start, license.id), inUse);
       const released =
         before !== null && !sameClaim(before, entry.reservation) && amountIn(before, license.id) > 0;
-      if (taken < license.copies && (left || released)) kinds.push(license.kind);
+      if (taken < license.copies && (returned || released)) kinds.push(license.kind);
     }
     const requests = grid.index(LicenseRequests);
     return grid.sites

@@ -8,6 +8,7 @@ export {
   type Return,
   returnsFrom,
   rootHasJobs,
+  type SiteLook,
   sameToOthers,
   stranded,
   type WorldChange,

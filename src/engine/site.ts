@@ -13,6 +13,7 @@ import {
   type Reservation,
   ROOT,
   type SiteEntry,
+  type SiteLook,
   type Start,
   sameToOthers,
   siteCycle,
@@ -52,13 +53,13 @@ export async function runSite(
 
     // 2. Jobs that are not served here go back to the root: all if the site is not up, else those that only another can run now.
     const now = tools.now();
-    const before = entry.reservation;
+    const seen: Seen = { before: entry.reservation, returns: grid.returns };
     if ((await takeBack(cycle, tools, agenda.newReturnsFrom(grid, entry, limits.maxTakenBack))) > 0) {
       await tools.wake([ROOT]);
       continue;
     }
     if (entry.site.state !== 'UP') {
-      if (shared) await wakeOthers(tools, agenda, entry, before, [], 0);
+      if (shared) await wakeOthers(tools, agenda, entry, seen, [], 0);
       return;
     }
 
@@ -84,9 +85,9 @@ export async function runSite(
       plan.starts.length === 0 &&
       preemptions.length === 0 &&
       nothingNew &&
-      sameToOthers(before, plan.reservation)
+      sameToOthers(seen.before, plan.reservation)
     ) {
-      await wakeOthers(tools, agenda, entry, before, [], 0);
+      await wakeOthers(tools, agenda, entry, seen, [], 0);
       return;
     }
 
@@ -102,7 +103,7 @@ export async function runSite(
     cycle.add('started', outcome.accepted.length);
     cycle.add('refused', outcome.refused.length);
     refused = outcome.outdated ? 1 : outcome.refused.length;
-    await wakeOthers(tools, agenda, entry, before, plan.starts, outcome.accepted.length);
+    await wakeOthers(tools, agenda, entry, seen, plan.starts, outcome.accepted.length);
     // Behind the starts, which the site's promises may refuse: then all is planned anew.
     const made = outcome.outdated ? 0 : await preempt(cycle, tools, siteId, preemptions);
     if (made < preemptions.length) refused++;
@@ -150,18 +151,21 @@ async function preempt(
   return made.length;
 }
 
+/** What was there before the site planned. */
+type Seen = Pick<SiteLook, 'before' | 'returns'>;
+
 /** A root that has none for the site wakes nobody, so this ends. */
 async function wakeOthers(
   { mirror, wake }: CycleTools,
   agenda: Agenda,
   entry: SiteEntry,
-  before: Reservation | null,
+  seen: Seen,
   starts: readonly Start[],
   started: number,
 ): Promise<void> {
   const { grid, policy } = mirror;
   const queueLimit = queueLimitOf(policy.document);
-  const look = { entry, before, starts, started, queueLimit, policy: policy.document };
+  const look = { ...seen, entry, starts, started, queueLimit, policy: policy.document };
   const others = agenda.afterSite(grid, look);
   if (others.length > 0) await wake(others);
 }

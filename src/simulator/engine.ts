@@ -785,10 +785,12 @@ class Simulation {
     const before = entry.reservation;
     this.takeBack(this.agenda.newReturnsFrom(grid, entry, Infinity));
     if (site.own !== null) this.beginThere(site, site.own);
+    const { returns } = grid;
     this.startJobs(site);
     if (queueLimit !== null || grid.sharesLicenses) {
       const { policy } = this.options;
-      this.wake(this.agenda.afterSite(grid, { entry, before, starts: [], started: 0, queueLimit, policy }));
+      const look = { entry, before, returns, starts: [], started: 0, queueLimit, policy };
+      this.wake(this.agenda.afterSite(grid, look));
     }
   }
 

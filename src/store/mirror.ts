@@ -226,6 +226,7 @@ function apply(state: Loaded, changes: GridChanges): void {
   }
   for (const { id, position } of changes.jobs) {
     const run = runs.get(id);
+    if (run === undefined && position === null) grid.endedUnseen();
     if (run === undefined || sameRun(run, position?.run ?? null)) continue;
     grid.endRun(id);
     runs.delete(id);

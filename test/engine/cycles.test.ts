@@ -614,6 +614,55 @@ describe('a site cycle', () => {
     await bench.runSite(b);
     expect(bench.states()).toEqual({ COMPLETED: 1, ASSIGNED: 1 });
   });
+
+  test('wakes who waits for a grid-wide license though another process started the run that has given it back', async () => {
+    const bench = new Bench();
+    const license = bench.store.addLicense('sim', 1, null);
+    const a = await bench.site('a', 4, [license]);
+    const b = await bench.site('b', 4, [license]);
+    const other = new Bench({}, {}, bench.store);
+    await other.runSite(a);
+    await bench.submit(2, { licenses: ['sim'] });
+    await bench.dispatch();
+    await bench.runSite(a);
+    await bench.runSite(b);
+    expect(bench.states()).toEqual({ ASSIGNED: 1, DISPATCHED: 1 });
+    await bench.store.reportRuns(a, [ended(1, 1)], 3);
+    other.woken.length = 0;
+    await other.runSite(a);
+    expect(other.woken).toEqual([b]);
+  });
+
+  test('wakes who planned before a copy of a grid-wide license came free that was taken in meanwhile', async () => {
+    const store = new MemoryStore();
+    const license = store.addLicense('sim', 1, null);
+    let meanwhile = async (): Promise<void> => {};
+    const bench = new Bench(
+      {},
+      {
+        applyStarts: async (...args) => {
+          await meanwhile();
+          return store.applyStarts(...args);
+        },
+      },
+      store,
+    );
+    const a = await bench.site('a', 4, [license]);
+    const b = await bench.site('b', 4, [license]);
+    await bench.submit(2, { licenses: ['sim'] });
+    await bench.dispatch();
+    await bench.runSite(a);
+    meanwhile = async () => {
+      await store.reportRuns(a, [ended(1, 1)], 3);
+      await bench.dispatch();
+    };
+    await bench.runSite(b);
+    expect(bench.states()).toEqual({ COMPLETED: 1, DISPATCHED: 1 });
+    meanwhile = async () => {};
+    bench.woken.length = 0;
+    await bench.runSite(a);
+    expect(bench.woken).toEqual([b]);
+  });
 });
 
 test('a job goes back when its site can no longer run it and another can', async () => {

@@ -184,6 +184,8 @@ export class Grid {
   private readonly heldById = new Map<number, Held>();
   /** Licenses of the whole grid. */
   private shared = 0;
+  /** How often copies of these have been given back, or may have. */
+  returns = 0;
   /** Something is held. */
   holdsAny = false;
   private readonly jobById = new Map<number, JobEntry>();
@@ -870,6 +872,7 @@ export class Grid {
     if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
     const { run, site } = entry;
     site.resources.removeRun(run);
+    if (run.licenses.length > 0 && this.shared > 0) this.returns++;
     this.limited -= hasLimit(entry.job);
     if (this.late.size > 0) this.late.delete(entry);
     if (site.part !== null) countInside(this.siteEntry(site.site.id));
@@ -877,6 +880,11 @@ export class Grid {
     this.forget(entry);
     site.memory?.ended(run);
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.ended?.(entry.job, run.run);
+  }
+
+  /** A job has ended of which no run was seen here: there may have been one. */
+  endedUnseen(): void {
+    this.returns++;
   }
 
   /** A queued job leaves the grid: held, cancelled, expired. */
