@@ -375,7 +375,7 @@ export class Timeline implements Future, Free, DevicesNow {
     const { machines } = eligible;
     const { room, dips, dipCount } = this;
     // Amounts do not say which machines its parts leave to each other.
-    if (requirement.parts?.some(asksByName)) return Infinity;
+    if (requirement.parts !== null && this.devicesFor(requirement) !== null) return Infinity;
     let most = -1;
     if (!requirement.many) {
       for (let i = 0; i < machines.length; i++) {
