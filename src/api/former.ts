@@ -217,6 +217,8 @@ class FormerNames {
   private former(field: Field, { result }: Formerly, name: string): Field {
     const found = result === undefined ? null : resultOf(field, result);
     const resolve = resolverOf(field);
+    // As it is now: what is charged for it later is charged for the field under its old name.
+    const taken = found && resolverOf(found);
     return {
       ...field,
       name,
@@ -231,11 +233,9 @@ class FormerNames {
       }),
       deprecationReason: use(field.name),
       type: found ? new GraphQLNonNull(getNullableType(found.type)) : field.type,
-      resolve: found
-        ? async (source, args, context, info) => {
-            const payload = await resolve(source, args, context, info);
-            return resolverOf(found)(payload, {}, context, info);
-          }
+      resolve: taken
+        ? async (source, args, context, info) =>
+            taken(await resolve(source, args, context, info), {}, context, info)
         : resolve,
     };
   }

@@ -4,6 +4,7 @@ import type {
   CongestionStatus,
   JobRatio,
   MovedStart,
+  ReasonCode,
   TransferStatus,
   TreeStep,
   UserStanding,
@@ -235,7 +236,7 @@ export interface MissingNeedModel {
 
 export interface CandidateModel extends Pick<Candidate, 'eligible'> {
   siteId: number;
-  reason: string | null;
+  reason: ReasonCode | null;
   rank: number | null;
   terms: Numbers;
 }
@@ -251,7 +252,7 @@ export interface PlacementModel {
   fitsIfLimitS: number | null;
   allocations: readonly Allocation[];
   jobTerms: Numbers;
-  reason: string;
+  reason: ReasonCode;
   message: string;
 }
 

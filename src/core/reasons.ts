@@ -104,6 +104,9 @@ export const ReasonCode = {
 } as const;
 export type ReasonCode = (typeof ReasonCode)[keyof typeof ReasonCode];
 
+/** Whether this release gives it: decisions that are kept may be of one before. */
+export const isReasonCode = (code: string): code is ReasonCode => Object.hasOwn(ReasonCode, code);
+
 const sentences: Record<ReasonCode, string> = {
   IDLE_SITE: 'Nothing of equal or higher priority is queued there.',
   LEAST_LOAD: 'Least queued work of equal or higher priority.',
@@ -210,6 +213,9 @@ const sentences: Record<ReasonCode, string> = {
   NOT_BEFORE: 'Waits for its start time, in {seconds} s.',
 };
 
+/** Of a decision that is kept, whose code this release does not give any more. */
+const OF_EARLIER_RELEASE = 'A reason that only an earlier release gave.';
+
 /** Of a job of one task. */
 const ofOneTask: Partial<Record<ReasonCode, string>> = {
   NEVER_FITS_CPUS: 'No site has a machine with {cpusPerTask} CPUs.',
@@ -263,7 +269,8 @@ const KEPT = ' Of its machines, {keptMachines} are kept for the jobs of one user
 /** The sentence of a reason, its `{name}` places filled from `numbers` (those without a number say "?"). */
 export function reasonSentence(code: ReasonCode, numbers: Readonly<Record<string, number>> = {}): string {
   const kept = (numbers.keptMachines ?? 0) > 0 && code.endsWith('_BUSY') ? KEPT : '';
-  const sentence = ((numbers.tasks === 1 ? ofOneTask[code] : undefined) ?? sentences[code]) + kept;
+  const told = (numbers.tasks === 1 ? ofOneTask[code] : undefined) ?? sentences[code] ?? OF_EARLIER_RELEASE;
+  const sentence = told + kept;
   return (partOf(numbers) + sentence).replace(/\{(\w+)\}/g, (_, name: string) =>
     name === 'further'
       ? further(numbers)

@@ -303,6 +303,27 @@ describe('where a job with data would go', () => {
   });
 });
 
+test('a decision with a reason that only an earlier release gave is shown as such', async () => {
+  const [id] = await submit([{ command: 'x', estimateS: 1000 }]);
+  for (let i = 0; i < 3; i++) await schedule(api.parts);
+  const decided = async () => {
+    const { job } = await api.must<{ job: { decisions: { nodes: Json[] } } }>(
+      'query ($id: ID!) { job(id: $id) { decisions { nodes { kind reason message } } } }',
+      { id },
+    );
+    return job.decisions.nodes;
+  };
+  expect(await decided()).toContainEqual(expect.objectContaining({ kind: 'START', reason: 'HEAD' }));
+  await api.db.pool.query("UPDATE decisions SET reason = 'LICENCES_BUSY' WHERE job_id = $1", [
+    Number(id?.slice('job_'.length)),
+  ]);
+  expect(await decided()).toContainEqual({
+    ...{ kind: 'START', reason: 'EARLIER_RELEASE' },
+    message: 'Started: a reason that only an earlier release gave',
+  });
+  await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids: [id] });
+});
+
 const WHY = `query ($id: ID!) { job(id: $id) { state site { id } batch whyWaiting { code message numbers { name value } wouldChange }
   decisions { nodes { kind reason from { id } site { id } message candidates { site { id } rank terms { name value } }
     jobTerms { name value } level queued order orderValue respected { at } } } } }`;
@@ -335,12 +356,14 @@ test('inputs on their way to running jobs: over a link one after the other; each
   await put({ kind: 'diana', weights: { computational: fast, dataIntensive: fast, both: fast } });
   const ids = await submit([withData(), withData({ inputs: [{ sizeMb: 40, site: near }] })]);
   for (let i = 0; i < 3; i++) await schedule(api.parts);
-  const TRANSFERS = `query ($from: ID, $to: ID, $first: Int) { transfers(from: $from, to: $to, first: $first) {
-    job { id } dataset { id } sizeMb from { id } to { id } startsAt endsAt } }`;
+  const TRANSFERS = `query ($from: ID, $to: ID, $first: Int) { inputTransfers(fromSiteId: $from, toSiteId: $to, first: $first) { nodes {
+    job { id } dataset { id } sizeMb from { id } to { id } startsAt endsAt } } }`;
   interface Found {
-    transfers: (Json & { startsAt: string; endsAt: string })[];
+    inputTransfers: { nodes: (Json & { startsAt: string; endsAt: string })[] };
   }
-  const { transfers } = await api.must<Found>(TRANSFERS);
+  const found = async (variables: object, as?: string) =>
+    (await api.must<Found>(TRANSFERS, variables, as)).inputTransfers.nodes;
+  const transfers = await found({});
   const way = { from: { id: near }, to: { id: far } };
   expect(transfers).toMatchObject([
     { job: { id: ids[0] }, dataset: { id: dataset }, sizeMb: 1000, ...way },
@@ -350,11 +373,31 @@ test('inputs on their way to running jobs: over a link one after the other; each
   const s = (time: string): number => Date.parse(time) / 1000;
   expect(transfers.map(({ startsAt, endsAt }) => s(endsAt) - s(startsAt))).toEqual([100, 4]);
   expect(transfers[1]?.startsAt).toBe(transfers[0]?.endsAt);
-  expect((await api.must<Found>(TRANSFERS, { first: 1 })).transfers).toEqual(transfers.slice(0, 1));
-  expect((await api.must<Found>(TRANSFERS, { to: far })).transfers).toEqual(transfers);
-  expect((await api.must<Found>(TRANSFERS, { from: far })).transfers).toEqual([]);
+  expect(await found({ first: 1 })).toEqual(transfers.slice(0, 1));
+  expect(await found({ to: far })).toEqual(transfers);
+  expect(await found({ from: far })).toEqual([]);
+  // From page to page each once, whatever ends at the same time; and under the old name as it was.
+  interface Sizes {
+    inputTransfers: {
+      nodes: { sizeMb: number }[];
+      pageInfo: { hasNextPage: boolean; endCursor: string };
+    };
+  }
+  const sizes: number[] = [];
+  for (let after: string | null = null, next = true; next; ) {
+    const { inputTransfers }: Sizes = await api.must<Sizes>(
+      'query ($after: String) { inputTransfers(first: 1, after: $after) { nodes { sizeMb } pageInfo { hasNextPage endCursor } } }',
+      { after },
+    );
+    sizes.push(...inputTransfers.nodes.map(({ sizeMb }) => sizeMb));
+    ({ hasNextPage: next, endCursor: after } = inputTransfers.pageInfo);
+  }
+  expect(sizes).toEqual([1000, 40]);
+  expect(await api.must(`{ transfers(from: "${near}", first: 1) { sizeMb } }`)).toEqual({
+    transfers: [{ sizeMb: 1000 }],
+  });
   const { key } = await api.user('USER', unique('other'));
-  expect((await api.must<Found>(TRANSFERS, {}, key)).transfers).toEqual([]);
+  expect(await found({}, key)).toEqual([]);
   await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
 });
 
@@ -427,7 +470,7 @@ describe('jobs that the root holds back', () => {
 describe('DIANA', () => {
   const STANDINGS = `query ($groups: Int) { userStandings { user { id } site { id } quotaShare queuedJobs groups(first: $groups) { processors jobs threshold priority queue } } }`;
   const PEERS =
-    '{ congestion { site { id name metaQueuedJobs queuedJobs } alive lastHeardAt queued metaQueued arrivalRate serviceRate congested powerTotal } }';
+    '{ congestion { nodes { site { id name metaQueuedJobs queuedJobs } alive lastHeardAt queued metaQueued arrivalRate serviceRate congested powerTotal } } }';
 
   test('jobs in meta-queues: their terms, their users’ standings, and the congestion of sites', async () => {
     // Each site runs a job and has its local queue full.
@@ -526,8 +569,10 @@ describe('DIANA', () => {
     expect(dry.site).toEqual(queued[5]?.site);
     expect(dry.candidates.every(({ terms }) => typeof terms.total === 'number')).toBe(true);
 
-    const { congestion } = await api.must<{
-      congestion: (Json & { site: { id: string }; metaQueued: number; arrivalRate: number })[];
+    const {
+      congestion: { nodes: congestion },
+    } = await api.must<{
+      congestion: { nodes: (Json & { site: { id: string }; metaQueued: number; arrivalRate: number })[] };
     }>(PEERS);
     expect(congestion.map(({ site }) => site.id)).toEqual([far, near]);
     expect(congestion).toMatchObject([
@@ -543,8 +588,18 @@ describe('DIANA', () => {
     }
     // 4 + 6 jobs came to the two of them within the 600 s.
     expect(congestion.reduce((sum, one) => sum + one.arrivalRate, 0)).toBeGreaterThanOrEqual(10 / 600);
-    expect(await api.must('{ congestion(first: 1) { site { id } } }')).toEqual({
-      congestion: [{ site: { id: far } }],
+    interface Page {
+      congestion: { nodes: Json[]; pageInfo: { hasNextPage: boolean; endCursor: string } };
+    }
+    const page = (after?: string) =>
+      api.must<Page>(
+        'query ($after: String) { congestion(first: 1, after: $after) { nodes { site { id } } pageInfo { hasNextPage endCursor } } }',
+        { after },
+      );
+    const first = (await page()).congestion;
+    expect(first).toMatchObject({ nodes: [{ site: { id: far } }], pageInfo: { hasNextPage: true } });
+    expect((await page(first.pageInfo.endCursor)).congestion).toMatchObject({
+      ...{ nodes: [{ site: { id: near } }], pageInfo: { hasNextPage: false } },
     });
   });
 

@@ -94,6 +94,8 @@ const LISTS: Record<string, readonly ('event' | readonly [string, ...unknown[]])
   'Query.jobGroups': [['group', 1]],
   'Query.datasets': [['dataset', 'x']],
   'Query.links': [['link', 1, 1]],
+  'Query.congestion': [['congestion', 'x']],
+  'Query.inputTransfers': [['transfer', 1, 1, 1]],
   'Query.policyHistory': [['policy', 1]],
   'Query.decisions': [['decision', 1]],
   'Query.events': ['event'],

@@ -49,7 +49,7 @@ test('queries that are too deep, too costly or full of aliases do not run', asyn
   ).toBe('QUERY_TOO_COMPLEX');
   expect(
     await codeOf(
-      '{ jobGroups { nodes { counts { jobs } progress } } datasets { nodes { name replicas { name } } } links { nodes { loss } } congestion { queued } }',
+      '{ jobGroups { nodes { counts { jobs } progress } } datasets { nodes { name replicas { name } } } links { nodes { loss } } congestion { nodes { queued } } }',
     ),
   ).toBeUndefined();
   const aliases = Array.from({ length: 101 }, (_, i) => `a${i}: viewer { id }`).join(' ');

@@ -15,6 +15,7 @@ import { describe, expect, test } from 'vitest';
 import { resolvers } from '../../src/api/resolvers/index.js';
 import { createSchema, SCHEMA_FILE } from '../../src/api/schema.js';
 import { rules } from '../../src/api/services/access.js';
+import { ReasonCode, reasonSentence } from '../../src/core/reasons.js';
 import { endCauses, jobStates } from '../../src/core/states.js';
 import { DEFAULT_LIMITS, FIXED_LIMITS, LIMIT_VARIABLES, MAX, shownLimit } from '../../src/platform/limits.js';
 import { turns } from '../../src/platform/turns.js';
@@ -96,6 +97,21 @@ describe('the schema', () => {
       (schema.getType(name) as GraphQLEnumType).getValues().map((v) => v.name);
     expect(values('JobState').sort()).toEqual([...jobStates].sort());
     expect(values('EndCause').sort()).toEqual([...endCauses].sort());
+  });
+
+  test('has the reasons of the core, each with its sentence and the names of its numbers', () => {
+    const asked = { gpuPerTask: '`gpuPerTask`' } as object as Readonly<Record<string, number>>;
+    // A sentence shows what it is given.
+    const names = new Proxy(asked, {
+      get: (_, name) => (name === 'part' ? undefined : `\`${String(name)}\``),
+    });
+    const told = (schema.getType('ReasonCode') as GraphQLEnumType)
+      .getValues()
+      .map(({ name, description }) => [name, description]);
+    const given = Object.values(ReasonCode).map((code) => [code, reasonSentence(code, names)]);
+    expect(told.slice(0, -1)).toEqual(given);
+    expect(told.at(-1)?.[0]).toBe('EARLIER_RELEASE');
+    expect(Object.keys(ReasonCode)).not.toContain('EARLIER_RELEASE');
   });
 
   test('has what is measured of runs in reports, runs and tasks', () => {

@@ -188,3 +188,187 @@ const OTHER_IDS: ReadonlySet<string> = new Set([
   ...['ForeignJob.job', 'InputDataInput.dataset', 'InputDataInput.site', 'JobInput.originSite'],
   ...['JobPreferenceInput.site', 'NeedTermInput.job', 'NeedTermInput.jobGroup'],
 ]);
+
+/** Places, each with the reason for which it is as it is; the reason goes for all that are beside it. */
+type Excused = Readonly<Record<string, readonly string[]>>;
+/** What breaks a rule without a reason, and what has a reason and breaks none: a list of exceptions without dead ones. */
+function unexcused(broken: readonly string[], reasons: Excused): string[] {
+  const excused = Object.values(reasons).flat();
+  const twice = excused.filter((place, i) => excused.indexOf(place) !== i);
+  const idle = excused.filter((place) => !broken.includes(place));
+  return [...broken.filter((place) => !excused.includes(place)), ...idle, ...twice].sort();
+}
+
+const isOutput = (type: GraphQLNamedType): boolean => isObjectType(type) || isInterfaceType(type);
+
+test('lists: of objects, what can grow is a connection', () => {
+  const lists = fields.filter(
+    ({ field, type }) =>
+      isOutput(type) &&
+      isListType(getNullableType(field.type)) &&
+      isOutput(getNamedType(field.type)) &&
+      !/Connection$/.test(type.name) &&
+      !(/Payload$/.test(type.name) && field.name === 'errors'),
+  );
+  expect(
+    unexcused(
+      lists.map(({ place }) => place),
+      LISTS,
+    ),
+  ).toEqual([]);
+});
+const LISTS: Excused = {
+  'parts of the object: given with it, and bounded as it was given': [
+    ...['Machine.resources', 'Machine.labels', 'Machine.devices', 'MachineMeasurement.gpus'],
+    ...['MachineMeasurement.devices', 'SiteLoad.partitions', 'SiteLoad.waits', 'Job.environment'],
+    ...[
+      'Job.resourcesPerTask',
+      'Job.devicesPerTask',
+      'Job.parts',
+      'Job.resources',
+      'Job.inputs',
+      'Job.outputs',
+    ],
+    ...[
+      'Job.preferences',
+      'Job.needs',
+      'NeedClause.of',
+      'JobPart.resourcesPerTask',
+      'JobPart.devicesPerTask',
+    ],
+    ...['Retry.rules', 'RetryRule.exitCodes', 'Hold.machines', 'Hold.shared', 'Hold.users', 'Hold.lacking'],
+    ...['HeldMachine.resources', 'FederationPeer.users', 'FederationPeer.kinds', 'MachineKind.devices'],
+  ],
+  'parts of a run: as many as it has machines, pools and tasks, which have indices': [
+    ...['Run.allocations', 'Run.licenses', 'Run.pools', 'Run.tasks', 'Reservation.machines'],
+    ...['Placement.allocations', 'Job.files'],
+  ],
+  'as many as an enum has values, or a policy fields, terms or classes': [
+    ...['User.limits', 'JobGroup.counts', 'WhyWaiting.numbers', 'Decision.jobTerms', 'Candidate.terms'],
+    ...['Placement.jobTerms', 'SimulationResult.userClasses', 'Query.jobClasses', 'PolicyKinds.dispatch'],
+    ...['PolicyKinds.local', 'PolicyKinds.general', 'PolicyKinds.numbers', 'PolicyKind.fields'],
+    ...['PolicyKind.terms', 'PolicyField.fields', 'PolicyDocumentError.faults', 'Usage.resources'],
+  ],
+  'the first ones only, up to a number that the description says': [
+    ...['Job.path', 'Job.neededBy', 'WhyWaiting.missing', 'SiteLoad.queue', 'Hold.times', 'Link.history'],
+    ...[
+      'Site.promises',
+      'HoldConflictError.jobs',
+      'ReservePayload.jobs',
+      'ReservePayload.moved',
+      'JobGraph.nodes',
+    ],
+  ],
+  'a ranking: who comes first is asked for, and the order changes while somebody reads on': [
+    ...['Query.jobCounts', 'Query.usage', 'Query.lostWork', 'Query.userStandings', 'UserStanding.groups'],
+  ],
+  'intervals of a time, as many as are asked for': [
+    ...['Query.loadHistory', 'Query.licenseHistory', 'Query.resourceHistory'],
+    ...['SimulationHistory.baseline', 'SimulationHistory.candidate'],
+  ],
+  'what a mutation was given, one for each': [
+    ...['SubmitJobsPayload.jobs', 'JobsPayload.jobs', 'JobsPayload.unchanged', 'RerunPayload.jobs'],
+    ...['CreateMachinesPayload.machines', 'SetLinkValuesPayload.links'],
+    ...[
+      'ReservePayload.machines',
+      'ReservePayload.shared',
+      'ReservePayload.holds',
+      'HoldConflictError.holds',
+    ],
+  ],
+  'the grid as operators set it up, of which a page is of no use: `machines`, `sites` and `licenses` are pages of it':
+    [
+      ...['Query.schedulers', 'Scheduler.children', 'Scheduler.sites', 'Tree.children', 'Tree.sites'],
+      ...['Site.agents', 'Site.machines', 'Site.licenses', 'Agent.machines', 'Machine.licenses'],
+      ...['Dataset.replicas', 'Dataset.locations', 'ResourceKind.sites', 'Query.resourceKinds'],
+      ...['Query.federationPeers', 'Job.peers', 'Decision.candidates', 'Placement.candidates'],
+      ...['SimulationResult.sites'],
+    ],
+  'a view of what waits, as a policy with a tree sees it at one instant': [
+    ...['Scheduler.channels', 'Tree.channels', 'Channel.classes', 'Channel.branches'],
+  ],
+  'bounded for each user: by limits, or by who makes keys by hand; and a run for each start of a job': [
+    ...['Query.webhooks', 'User.sessions', 'User.apiKeys', 'Job.runs'],
+  ],
+};
+
+test('JSON: only where the content is the user’s', () => {
+  const json = fields.filter(({ field }) => getNamedType(field.type).name === 'JSON');
+  expect(
+    unexcused(
+      json.map(({ place }) => place),
+      JSON_FIELDS,
+    ),
+  ).toEqual([]);
+});
+const JSON_FIELDS: Excused = {
+  'a policy, which is a document of its own with a schema that each kind of policy adds to (`policyKinds` has it as data)':
+    [
+      ...[
+        'Site.localPolicy',
+        'CreateSiteInput.localPolicy',
+        'UpdateSiteInput.localPolicy',
+        'Policy.document',
+      ],
+      ...['UpdatePolicyInput.document', 'UpdateWeightsInput.dispatch', 'UpdateWeightsInput.local'],
+      ...[
+        'Simulation.candidate',
+        'CreateSimulationInput.candidate',
+        'PolicyKind.document',
+        'PolicyField.initial',
+      ],
+    ],
+  'what the user gave, in the form of the input object that the description names': [
+    ...['JobGroup.template', 'SubmitJobGroupInput.parameters', 'Webhook.filter'],
+  ],
+  'any object, as it was when the audit log got it': ['AuditEntry.before', 'AuditEntry.after'],
+};
+
+/** Names of what is one of a few words. */
+const ONE_OF_A_FEW =
+  /(^|[a-z])(kind|state|status|type|mode|code|method|phase|level|action|cause|reason|role|signal|origin|source)s?$/i;
+
+test('enums: what is one of a few words is no text', () => {
+  const texts = fields.filter(
+    ({ field }) => getNamedType(field.type).name === 'String' && ONE_OF_A_FEW.test(field.name),
+  );
+  expect(
+    unexcused(
+      texts.map(({ place }) => place),
+      TEXTS,
+    ),
+  ).toEqual([]);
+});
+const TEXTS: Excused = {
+  'words of whoever does it, or a sentence that says why': [
+    ...['AuditEntry.reason', 'CreateHoldInput.reason', 'CreateSimulationInput.reason', 'Hold.reason'],
+    ...[
+      'JobAtPeer.reason',
+      'Machine.reason',
+      'Policy.reason',
+      'RevertPolicyInput.reason',
+      'Simulation.reason',
+    ],
+    ...['UpdateHoldInput.reason', 'UpdatePolicyInput.reason', 'UpdateQuotaInput.reason'],
+    ...['UpdateWeightsInput.reason', 'Webhook.disabledReason', 'Webhook.failedReason', 'WebhookTest.reason'],
+  ],
+  'a kind of resource, as an operator names it': [
+    ...[
+      'AlikeDevices.kind',
+      'CreateLicenseInput.kind',
+      'Device.kind',
+      'DeviceInput.kind',
+      'DeviceRequest.kind',
+    ],
+    ...['DeviceRequestInput.kind', 'License.kind', 'MachineResource.kind', 'ResourceAmount.kind'],
+    ...['ResourceAmountInput.kind', 'UsedResource.kind'],
+  ],
+  'a word of documents, which no enum can have (`two-level`)': ['PolicyKind.kind'],
+  'in the terms of a site’s own scheduler, which are not ours': [
+    ...['Run.localState', 'SitePartition.state', 'SiteQueuedJob.reason'],
+  ],
+  'a signal as its system names it, real-time ones among them': [
+    ...['RetryRule.signals', 'RetryRuleInput.signals', 'Run.signal', 'Task.signal'],
+  ],
+  'the name of an act, which stays as it was recorded when the mutation is renamed': ['AuditEntry.action'],
+};

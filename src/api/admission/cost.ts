@@ -81,7 +81,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Query.usage': 200,
   'Query.lostWork': 200,
   'Query.congestion': 50,
-  'Query.transfers': 50,
+  'Query.inputTransfers': 50,
   'Query.userStandings': 50,
   'Mutation.testWebhook': 200,
   'Query.jobRatio': 10,

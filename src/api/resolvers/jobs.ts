@@ -39,6 +39,7 @@ import type {
 import { globalId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
 import type { CandidateModel, DecisionModel, Numbers } from '../models.js';
+import { reasonOf } from '../reasons.js';
 import { amountsShown, partsShown, requestsShown } from '../resources.js';
 import { maySeeJob, visibleJob } from '../services/access.js';
 import { candidates } from '../services/explain.js';
@@ -192,6 +193,7 @@ export const RerunPayload: RerunPayloadResolvers = {
 export const Decision: DecisionResolvers = {
   id: (decision) => globalId('decision', decision.id),
   job: (decision, _, { loaders }) => loaders.job(decision.jobId),
+  reason: ({ reason }) => reasonOf(reason),
   message: (decision, _, { loaders }) => sentenceOf(decision, loaders),
   from: (decision, _, { loaders }) =>
     decision.fromSiteId === null ? null : loaders.site(decision.fromSiteId),
@@ -214,6 +216,7 @@ export const RespectedReservation: RespectedReservationResolvers = {
 };
 
 export const Candidate: CandidateResolvers = {
+  reason: ({ reason }) => reason && reasonOf(reason),
   terms: ({ terms }) => termsOf(terms),
   site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
 };

@@ -41,9 +41,9 @@ export const Query: Required<QueryResolvers> = {
   wantedExports: (_, { site }, { services, viewer }) => services.exports.wantedExports(viewer, site),
   links: (_, page, { services, viewer }) => services.data.links(viewer, page),
   jobRatio: (_, { application }, { services, viewer }) => services.ratios.jobRatio(viewer, application),
-  congestion: (_, { first }, { services, viewer, budget }) =>
-    services.shares.congestion(viewer, first, budget),
-  transfers: (_, which, { services, viewer, budget }) => services.shares.transfers(viewer, which, budget),
+  congestion: (_, page, { services, viewer, budget }) => services.shares.congestion(viewer, page, budget),
+  inputTransfers: (_, which, { services, viewer, budget }) =>
+    services.shares.inputTransfers(viewer, which, budget),
   federationPeers: (_, _arguments, { services, viewer }) => services.federation.federationPeers(viewer),
   userStandings: (_, { first }, { services, viewer, budget }) =>
     services.shares.userStandings(viewer, first, budget),

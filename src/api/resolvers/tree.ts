@@ -9,6 +9,7 @@ import type {
 } from '../generated/resolvers-types.js';
 import { globalId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
+import { reasonOf } from '../reasons.js';
 
 export const Scheduler: SchedulerResolvers = {
   id: (scheduler) => globalId('scheduler', scheduler.id),
@@ -41,6 +42,7 @@ export const ChannelBranch: ChannelBranchResolvers = {
 export const PathStep: PathStepResolvers = {
   scheduler: (step, _, { loaders }) => schedulerOf(step, loaders),
   site: (step, _, { loaders }) => siteOf(step, loaders),
+  reason: ({ reason }) => reasonOf(reason),
   message: ({ reason }) => reasonSentence(reason),
 };
 

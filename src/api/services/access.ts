@@ -45,7 +45,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   links: people,
   jobRatio: people,
   congestion: people,
-  transfers: people,
+  inputTransfers: people,
   federationPeers: operators,
   userStandings: people,
   loadHistory: people,

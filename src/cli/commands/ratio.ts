@@ -55,8 +55,8 @@ export function addRatio(program: Command): void {
     'show the sites as seen by the schedulers of other sites',
   );
   congestion.action(async () => {
-    const data = await connect().request(CongestionDocument, {});
-    show(congestion, data.congestion, (all) =>
+    const sites = await connect().all(CongestionDocument, 'congestion', {});
+    show(congestion, sites, (all) =>
       table(
         [
           'SITE',

@@ -304,7 +304,7 @@ function Transfers() {
           </div>
         }
       >
-        {({ transfers: underWay }) => (
+        {({ inputTransfers: { nodes: underWay } }) => (
           <Table
             label="Transfers"
             rows={underWay.flatMap((one, i) =>

@@ -360,7 +360,7 @@ function Peers({ data }: { data: TreeQuery }) {
     >
       <Table
         label="Peers"
-        rows={data.congestion}
+        rows={data.congestion.nodes}
         id={({ site }) => site.id}
         columns={[
           {
