@@ -246,8 +246,10 @@ export class Agent {
       if (action === 'START') {
         runner.start(run);
         if (told.recalled) runner.recall?.(run);
-      } else if (action === 'CONTINUE') runner.resume(run);
-      else if (told.stopGraceS === null) runner.cancel(run, graceMs);
+      } else if (action === 'CONTINUE') {
+        runner.resume(run);
+        if (told.signals && told.signals.length > 0) runner.signal?.(run, told.signals);
+      } else if (told.stopGraceS === null) runner.cancel(run, graceMs);
       else runner.cancel(run, told.stopGraceS * 1000, signal);
       if (complete || part) this.listed.add(runKey(run));
     };

@@ -50,6 +50,10 @@ export interface RunName {
 
 type Told = AssignmentsSubscription['assignments']['assignments'][number];
 
+/** A signal that somebody has sent to a run; they are numbered from 1. */
+export type SentSignal = Told['signals'][number];
+export type RunSignal = SentSignal['signal'];
+
 /** One run as the service describes it: fields as of `Assignment` in schema.graphql, but for those that are here. */
 export interface Assignment
   extends RunName,
@@ -67,6 +71,7 @@ export interface Assignment
       | 'inputs'
       | 'outputs'
       | 'checkpoint'
+      | 'signals'
     > {
   /** Added to the agent's clean base environment. */
   environment: Readonly<Record<string, string>>;
@@ -82,6 +87,8 @@ export interface Assignment
   part?: number;
   /** In the order of the tasks: the first has the first of them. `host`: where it is. */
   machines: readonly { name: string; host?: string; tasks: number; devices?: readonly string[] }[];
+  /** The last that people have sent it, in order; none where it is left out. */
+  signals?: readonly SentSignal[];
   /** Datasets to be brought to it before it starts; nothing where it is left out. */
   inputs?: readonly Input[];
   /** What is kept of its files before its end is reported; nothing where it is left out. */
@@ -235,6 +242,8 @@ export interface Runner {
   resume(assignment: Assignment): void;
   /** Stops a run: SIGTERM, and SIGKILL after `graceMs`. A run never started here is reported as ended, and never will be. */
   cancel(run: RunName, graceMs?: number, signal?: WarnSignal): void;
+  /** Signals of a run that goes on: each is sent once, whoever asks again. Those of a run that has not begun, never. Left out: no processes are run here. */
+  signal?(run: RunName, signals: readonly SentSignal[]): void;
   /** Where the run has not begun it never does, and is reported as ended (REQUEUED); else it goes on. */
   recall?(run: RunName): void;
   /** Stops a run in the same way; the service does not want to hear of it any more. */

@@ -16,7 +16,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   { commands: ['run'], add: async () => (await import('./commands/run.js')).addRun },
   { commands: ['map'], add: async () => (await import('./commands/map.js')).addMap },
   {
-    commands: ['jobs', 'job', 'cancel', 'requeue', 'hold', 'release', 'boost', 'change'],
+    commands: ['jobs', 'job', 'cancel', 'requeue', 'signal', 'hold', 'release', 'boost', 'change'],
     add: async () => (await import('./commands/jobs.js')).addJobs,
   },
   { commands: ['report'], add: async () => (await import('./commands/report.js')).addReport },

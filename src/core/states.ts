@@ -185,6 +185,8 @@ export const jobActions = {
   stop: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'deadlineMissed'] },
   /** It was to be started again once its run has stopped, and is not any more. */
   stopForGood: { by: ['PERSON', 'SERVICE'], sets: ['stopCause', 'deadlineMissed'], keeps: ['CANCELLING'] },
+  /** Its run is sent a signal, and goes on unless it ends because of it. */
+  signal: { by: ['PERSON'], sets: ['note'], keeps: ['RUNNING'] },
   missDeadline: { by: ['SERVICE'], sets: ['deadlineMissed'], keeps: notEnded },
 } as const satisfies Record<string, Action>;
 export type JobAction = keyof typeof jobActions;

@@ -2,19 +2,24 @@
 import { ACTIVE_STATES } from '../client/states.gql.js';
 import { programEnvironment } from '../platform/config.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
-import { jobOf, nothing, readOptions, SLURM, takeOptions } from '../words/index.js';
+import { jobOf, nothing, parseRunSignal, readOptions, SLURM, takeOptions } from '../words/index.js';
 import { ask, SlurmError } from './ask.js';
 import { complain, given, print, type Run } from './command.js';
 import {
   type JobChangesInput,
+  type RunSignal,
+  type SignalJobsInput,
+  type SignalReceivers,
   SlurmCancelDocument,
   SlurmChangeDocument,
+  SlurmCommandsDocument,
   SlurmHoldDocument,
   SlurmHoldsDocument,
   type SlurmHoldsQuery,
   SlurmLicensesDocument,
   SlurmReleaseDocument,
   SlurmRequeueDocument,
+  SlurmSignalDocument,
   SlurmViewerDocument,
   type UpdateJobsInput,
 } from './documents.gql.js';
@@ -50,6 +55,8 @@ type Hold = SlurmHoldsQuery['holds']['nodes'][number];
 
 /** What one action changes at most. */
 const BATCH = 10_000;
+/** With their scripts: as many in a page as one request may cost, and as are answered soon. */
+const COMMANDS_PAGE = 300;
 
 async function change(
   document:
@@ -57,10 +64,11 @@ async function change(
     | typeof SlurmHoldDocument
     | typeof SlurmReleaseDocument
     | typeof SlurmRequeueDocument
+    | typeof SlurmSignalDocument
     | typeof SlurmChangeDocument,
   jobs: readonly Job[],
   name: string,
-  input?: Omit<UpdateJobsInput, 'selection'>,
+  input?: Omit<UpdateJobsInput | SignalJobsInput, 'selection'>,
 ): Promise<number> {
   let code = 0;
   for (let at = 0; at < jobs.length; at += BATCH) {
@@ -82,11 +90,8 @@ async function change(
 
 export const scancel: Run = async (words, name) => {
   const options = given(name, words, OPTIONS.scancel);
-  const signal = options.get('--signal')?.toUpperCase().replace(/^SIG/, '');
-  if (signal !== undefined && !/^(KILL|TERM|9|15)$/.test(signal))
-    throw new SlurmError(
-      `--signal=${signal}: only KILL and TERM can be sent to running jobs; sbatch --signal sends another one before the time limit`,
-    );
+  const asked = options.get('--signal');
+  const signal = asked === undefined ? null : parseRunSignal('--signal', asked);
   const named = options.operands.length > 0;
   const filters = [
     ...[
@@ -125,9 +130,43 @@ export const scancel: Run = async (words, name) => {
   );
   if (!options.has('--quiet'))
     for (const text of unknown) complain(name, `Kill job error on job id ${text}: Invalid job id specified`);
-  const code = await change(SlurmCancelDocument, wanted, name);
+  // Of those that only match, the ones that do not run are no fault.
+  const code =
+    signal === null
+      ? await change(SlurmCancelDocument, wanted, name)
+      : await send(
+          signal,
+          named ? wanted : wanted.filter(({ state }) => state === 'RUNNING'),
+          options.has('--full') ? 'ALL' : options.has('--batch') ? 'COMMAND' : null,
+          name,
+        );
   return unknown.length > 0 && !options.has('--quiet') ? 1 : code;
 };
+
+/**
+ * Sends a signal. `to` null: as Slurm does, to the steps of jobs that are batch scripts, not to these; to all processes of others, which are steps
+ * themselves.
+ */
+async function send(
+  signal: RunSignal,
+  jobs: readonly Job[],
+  to: SignalReceivers | null,
+  name: string,
+): Promise<number> {
+  if (to !== null) return change(SlurmSignalDocument, jobs, name, { signal, to });
+  const scripts = new Set<string>();
+  for (let at = 0; at < jobs.length; at += COMMANDS_PAGE) {
+    const ids = jobs.slice(at, at + COMMANDS_PAGE).map(({ id }) => id);
+    const { jobs: found } = await ask(SlurmCommandsDocument, { ids, first: ids.length });
+    for (const { id, arguments: words } of found.nodes)
+      if (words.some((word) => word.startsWith('#!'))) scripts.add(id);
+  }
+  const [batch, steps] = [true, false].map((is) => jobs.filter(({ id }) => scripts.has(id) === is));
+  return Math.max(
+    await change(SlurmSignalDocument, batch!, name, { signal, to: 'OTHERS' }),
+    await change(SlurmSignalDocument, steps!, name, { signal, to: 'ALL' }),
+  );
+}
 
 async function allHolds(): Promise<Hold[]> {
   const all: Hold[] = [];

@@ -5,7 +5,7 @@
  */
 export const OPTIONS = {
   scancel:
-    '--account -A=;--batch -b?;--clusters -M=?;--ctld?;--cron?;--full -f?;--help;--hurry -H?;--interactive -i?;--jobname=;--me;--name -n=;--nodelist -w=;--partition -p=;--qos -q=;--quiet -Q;--reservation -R=?;--sibling=?;--signal -s=;--state -t=;--user -u=;--verbose -v?;--version -V;--wckey=?',
+    '--account -A=;--batch -b;--clusters -M=?;--ctld?;--cron?;--full -f;--help;--hurry -H?;--interactive -i?;--jobname=;--me;--name -n=;--nodelist -w=;--partition -p=;--qos -q=;--quiet -Q;--reservation -R=?;--sibling=?;--signal -s=;--state -t=;--user -u=;--verbose -v?;--version -V;--wckey=?',
   scontrol:
     '--all -a!;--details -d!;--oneliner -o;--quiet -Q?;--verbose -v?;--help -h;--hide!;--json?;--clusters -M=?;--future -F?;--version -V',
   sinfo:

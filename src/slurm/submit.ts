@@ -378,6 +378,8 @@ async function step(words: readonly string[], name: string): Promise<number> {
       `this job has ${machines} machines, and steps run only on the first one: use -N 1, launch with mpirun, or submit with \`switchyard submit --tasks ${machines}\``,
     );
   const count = asked.ntasks ?? Number(asked.ntasksPerNode ?? env.SLURM_NTASKS ?? 1);
+  // By this name the agent knows what hands on signals.
+  process.title = 'srun';
   const codes = await Promise.all(
     Array.from({ length: count }, (_, task) => runTask(asked, command, args, task, count)),
   );

@@ -44,6 +44,7 @@ import type {
   Retention,
   RunOutput,
   RunReport,
+  SentSignal,
   Store,
   Submission,
   SweepRules,
@@ -190,6 +191,10 @@ export class PostgresStore implements Store {
 
   cancel(selection: JobSelection, now: number, cause: 'CANCELLED_BY_USER' | 'CANCELLED_BY_OPERATOR') {
     return control.cancel(this.database, selection, now, cause);
+  }
+
+  signal(selection: JobSelection, sent: Omit<SentSignal, 'number'>) {
+    return control.signal(this.database, selection, sent);
   }
 
   requeue(selection: JobSelection) {

@@ -27,6 +27,7 @@ export type RunRow = Plain<
     | 'wholeCpus'
     | 'wholePlaces'
     | 'keepsMachines'
+    | 'signals'
     | 'devices'
     | 'retry'
   >

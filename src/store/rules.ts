@@ -52,8 +52,17 @@ import type {
   OutputPiece,
   ReportResult,
   RunReport,
+  SentSignal,
   Share,
 } from './store.js';
+
+// Signals -------------------------------------------------------------------------------------------------------------
+
+/** Of those that have been sent to a run. */
+export const SIGNALS_KEPT = 16;
+/** What the event of a job tells of one. */
+export const signalNote = ({ signal, to }: Omit<SentSignal, 'number'>): string =>
+  `${signal} sent to ${{ ALL: 'all its processes', COMMAND: 'its command', OTHERS: 'what its command has started' }[to]}`;
 
 // Reports -------------------------------------------------------------------------------------------------------------
 

@@ -36,7 +36,7 @@ import type { OwnedDevice } from '../core/resources/devices.js';
 import type { changeableFields, JobState } from '../core/states.js';
 import type { Share } from './bounds.js';
 import type { Copies, GrantedInput, Offers } from './federation.js';
-import type { AssignedJob, GivenJob, JobOutput, StoredJob, TaskLaunch } from './job-fields.js';
+import type { AssignedJob, GivenJob, JobOutput, StoredJob, TaskLaunch, WarnSignal } from './job-fields.js';
 import type { JobFilter } from './job-filter.js';
 import type { JobWait, NewWait } from './needs.js';
 import type { EventKind, EventRow } from './rows.js';
@@ -235,6 +235,15 @@ export interface KeptPromises {
   promises: PromisesImage | null;
 }
 
+/** A signal that somebody has sent to a run. */
+export interface SentSignal {
+  /** Counts those of the run, from 1. */
+  number: number;
+  signal: WarnSignal | 'SIGSTOP' | 'SIGCONT';
+  /** All its processes, only the one that its agent has started, or all others. */
+  to: 'ALL' | 'COMMAND' | 'OTHERS';
+}
+
 /** One run as the site's agent must know it. */
 export interface Assignment extends AssignedJob {
   jobId: number;
@@ -254,6 +263,8 @@ export interface Assignment extends AssignedJob {
   recalled: boolean;
   /** Of a run that is stopped for another job: from SIGTERM to SIGKILL. Null: as the agent has it. */
   stopGraceS: number | null;
+  /** The last that people have sent it, in order. */
+  signals: SentSignal[];
   /** `agentId`: who holds, or held last, the lease on it; `host`: its agent's, or else the name. */
   machines: {
     machineId: number;
@@ -776,6 +787,8 @@ export interface Store {
   ): Promise<SelectionOutcome>;
   /** Live → CANCELLING, and when the run has ended → QUEUED: with the cause REQUEUED, which counts for nothing. */
   requeue(selection: JobSelection): Promise<SelectionOutcome>;
+  /** A signal for the RUNNING ones that agents of ours run: it is the last of the run's signals from now on. */
+  signal(selection: JobSelection, sent: Omit<SentSignal, 'number'>): Promise<SelectionOutcome>;
   /** QUEUED, DISPATCHED → HELD. From a meta-queue it is held as if by the root. */
   hold(selection: JobSelection): Promise<SelectionOutcome>;
   /** QUEUED, DISPATCHED → HELD, because no plan with it can be carried out: the message says why. Answers with those that it did. */

@@ -13,6 +13,9 @@ export const WARN_SIGNALS = [
   'SIGUSR2',
 ] as const;
 export type WarnSignal = (typeof WARN_SIGNALS)[number];
+/** As `RunSignal` of the schema. */
+export const RUN_SIGNALS = [...WARN_SIGNALS, 'SIGSTOP', 'SIGCONT'] as const;
+export type RunSignal = (typeof RUN_SIGNALS)[number];
 
 /** As `MailKind` of the schema. */
 export const MAIL_KINDS = [

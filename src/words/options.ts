@@ -11,6 +11,8 @@ import {
   nothing,
   ON_UNMET,
   partOf,
+  RUN_SIGNALS,
+  type RunSignal,
   type SiteTerms,
   WARN_SIGNALS,
   type WarnSignal,
@@ -176,6 +178,11 @@ const SIGNAL_NUMBERS: Readonly<Record<string, WarnSignal>> = {
   },
 };
 
+const RUN_NUMBERS: Readonly<Record<string, RunSignal | 'SIGKILL'>> = {
+  ...SIGNAL_NUMBERS,
+  ...{ '9': 'SIGKILL', '18': 'SIGCONT', '19': 'SIGSTOP' },
+};
+
 /** `end,fail`; `none` stands for no kind. */
 export const mailKinds = (value: string, field: string): MailKind[] =>
   value.toLowerCase() === 'none'
@@ -208,6 +215,15 @@ const slurmMail = (value: string, field: string): MailKind[] => [
 
 const signalNamed = (name: string): WarnSignal | undefined =>
   WARN_SIGNALS.find((one) => one === `SIG${name.replace(/^SIG/i, '').toUpperCase()}`);
+
+/** Of a run that goes on: `USR1`, `sigusr1`, `10`; null: KILL, which is more than a signal to a job. */
+export function parseRunSignal(field: string, value: string): RunSignal | null {
+  const named = RUN_NUMBERS[value] ?? `SIG${value.toUpperCase().replace(/^SIG/, '')}`;
+  const signal = [...RUN_SIGNALS, 'SIGKILL' as const].find((one) => one === named);
+  if (signal === undefined)
+    throw new NotAccepted(field, value, `${[...RUN_SIGNALS, 'SIGKILL'].join(', ')}, or the number of one`);
+  return signal === 'SIGKILL' ? null : signal;
+}
 
 /** `USR1`, `sigusr1`, `SIGUSR1`. */
 export function parseSignal(field: string, value: string): WarnSignal {

@@ -52,7 +52,7 @@ interface Told {
   forgotten: boolean;
 }
 
-const ORDERS = ['START', 'CANCEL', 'FORGET', 'RESUME'] as const;
+const ORDERS = ['START', 'CANCEL', 'FORGET', 'RESUME', 'SIGNAL'] as const;
 const HAPPENINGS = [
   ...['COMMAND_ENDS', 'LANE_DIES', 'LIMIT', 'POLL', 'ANSWER', 'DISK_FULL', 'DISK_FREE', 'AGENT_DIES'],
 ] as const;
@@ -139,6 +139,9 @@ class Machine {
         // It says so of runs whose start was reported.
         if (this.reported(key, 'STARTED')) this.agent.resume(job);
         break;
+      case 'SIGNAL':
+        this.agent.signal(job, n);
+        break;
       case 'COMMAND_ENDS':
         if (there) this.end(there, n % 3, n % 4);
         break;
@@ -219,6 +222,10 @@ class Agent {
   forget(job: RunName): void {
     this.known.add(job);
     this.tell(runKey(job), { is: 'FORGOTTEN', nowMs: this.machine.nowMs, graceMs: 500 });
+  }
+
+  signal(job: RunName, number: number): void {
+    this.tell(runKey(job), { is: 'SIGNALLED', signals: [{ number, signal: 'SIGUSR1', to: 'ALL' }] });
   }
 
   exceeded(key: string, n: number): void {
@@ -314,6 +321,10 @@ class Agent {
       case 'WARN':
         if (this.lives.get(key)?.state !== 'RUNNING')
           throw new Error(`${key} is warned, and is being stopped`);
+        break;
+      case 'SIGNAL':
+        if (this.lives.get(key)?.state !== 'RUNNING')
+          throw new Error(`${key} is sent a signal, and does not run`);
         break;
       case 'TERMINATE':
         if (there.tough === 0) machine.kill(there, true);
@@ -423,6 +434,6 @@ it('whatever comes in between: each run is started once, ended whole, reported o
   // Histories that do not come by something prove nothing of it.
   const states = Object.keys(NEXT).filter((state) => state !== 'GONE') as State[];
   for (const state of states)
-    for (const event of ['CANCELLED', 'FORGOTTEN', 'TICK'])
+    for (const event of ['CANCELLED', 'FORGOTTEN', 'SIGNALLED', 'TICK'])
       expect(seen, `${event} in state ${state}`).toContain(`${state} ${event}`);
 });

@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Assignment, EndedReport } from '../../src/agent/runner.js';
+import type { Assignment, EndedReport, RunSignal, SentSignal } from '../../src/agent/runner.js';
 import {
   assignment,
   complete,
@@ -416,6 +416,88 @@ describe('stopping', () => {
     });
     const unwarned = { ...assignment('job_3', 'sleep', '1000'), ...limited, warnSignal: 'SIGUSR2' } as const;
     expect(await complete(runner, unwarned)).toMatchObject({ cause: 'SIGNALLED', signal: 'SIGUSR2' });
+  });
+
+  describe('signals that are sent to a run', () => {
+    /** Says which signals it and what it has started get, until the file is there. */
+    const talkative = (dir: string) => `
+      says() { trap "echo $1 USR1 >>${dir}/said" USR1; trap "echo $1 HUP >>${dir}/said" HUP; : >${dir}/$1; until [ -e ${dir}/end ]; do sleep 0.02; done; }
+      (says started) &
+      says command; wait`;
+    const begun = (dir: string) => () => ['command', 'started'].every((name) => existsSync(join(dir, name)));
+    const sent = (number: number, signal: RunSignal, to: SentSignal['to']): SentSignal => ({
+      ...{ number, signal, to },
+    });
+    const saidIn = (dir: string): string[] =>
+      existsSync(join(dir, 'said')) ? readFileSync(join(dir, 'said'), 'utf8').trim().split('\n').sort() : [];
+    const name = { jobId: 'job_1', epoch: 1 };
+
+    it('get to its command, to what this has started, or to all, each once, also from the next agent', async () => {
+      const [dir, stateDir] = [temporaryDirectory(), temporaryDirectory()];
+      const first = await openRunner({ stateDir });
+      first.start(script('job_1', talkative(dir)));
+      await until(begun(dir), 'both to be there');
+      const signals: SentSignal[] = [];
+      for (const [signal, to, said] of [
+        ['SIGUSR1', 'COMMAND', ['command USR1']],
+        ['SIGHUP', 'OTHERS', ['command USR1', 'started HUP']],
+        ['SIGUSR1', 'ALL', ['command USR1', 'command USR1', 'started HUP', 'started USR1']],
+      ] as const) {
+        signals.push(sent(signals.length + 1, signal, to));
+        // Told again with the list, as agents are.
+        for (let told = 0; told < 2; told++) first.signal(name, signals);
+        await until(() => saidIn(dir).length >= said.length, said.join());
+        expect(saidIn(dir)).toEqual(said);
+      }
+      first.close();
+      const next = await openRunner({ stateDir });
+      next.signal(name, signals);
+      // Only the new one: what comes after it would come after the others.
+      next.signal(name, [...signals, sent(4, 'SIGHUP', 'COMMAND')]);
+      await until(() => saidIn(dir).includes('command HUP'), 'the new signal');
+      writeFileSync(join(dir, 'end'), '');
+      await until(() => endOf(next, 'job_1') !== undefined, 'its end');
+      expect(endOf(next, 'job_1')).toMatchObject({ cause: 'EXITED_ZERO' });
+      expect(saidIn(dir)).toEqual([
+        ...['command HUP', 'command USR1', 'command USR1', 'started HUP', 'started USR1'],
+      ]);
+    });
+
+    it('stop its processes and continue them; one that is stopped can be cancelled', async () => {
+      const dir = temporaryDirectory();
+      const runner = await openRunner();
+      runner.start(script('job_1', `echo $$ >${dir}/pid; while :; do sleep 0.02; done`));
+      await until(() => existsSync(join(dir, 'pid')), 'the run');
+      const pid = readFileSync(join(dir, 'pid'), 'utf8').trim();
+      const isStopped = () => execFileSync('ps', ['-o', 'stat=', '-p', pid]).toString().startsWith('T');
+      runner.signal(name, [sent(1, 'SIGSTOP', 'ALL')]);
+      await until(isStopped, 'it to stop');
+      runner.signal(name, [sent(1, 'SIGSTOP', 'ALL'), sent(2, 'SIGCONT', 'ALL')]);
+      await until(() => !isStopped(), 'it to go on');
+      runner.signal(name, [sent(3, 'SIGSTOP', 'ALL')]);
+      await until(isStopped, 'it to stop again');
+      runner.cancel(name);
+      await until(() => endOf(runner, 'job_1') !== undefined, 'its end');
+      expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'CANCELLED_BY_USER', signal: 'SIGTERM' });
+    });
+
+    it('end it if it does not handle them, and never get to one that begins later', async () => {
+      const runner = await openRunner();
+      runner.start(assignment('job_1', 'sleep', '1000'));
+      runner.signal(name, [sent(1, 'SIGINT', 'ALL')]);
+      await until(() => endOf(runner, 'job_1') !== undefined, 'its end');
+      expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'SIGNALLED', signal: 'SIGINT', exitCode: 130 });
+      runner.signal({ jobId: 'job_2', epoch: 1 }, [sent(1, 'SIGINT', 'ALL')]);
+      const dir = temporaryDirectory();
+      const late = { ...script('job_2', talkative(dir)), signals: [sent(1, 'SIGINT', 'ALL')] };
+      runner.start(late);
+      await until(begun(dir), 'both to be there');
+      runner.signal({ jobId: 'job_2', epoch: 1 }, late.signals);
+      writeFileSync(join(dir, 'end'), '');
+      await until(() => endOf(runner, 'job_2') !== undefined, 'its end');
+      expect(endOf(runner, 'job_2')).toMatchObject({ cause: 'EXITED_ZERO' });
+      expect(saidIn(dir)).toEqual([]);
+    });
   });
 
   it('never starts what was cancelled before', async () => {

@@ -281,6 +281,7 @@ const NEUTRAL: Neutral = {
   user: 'ada',
   token: 'now',
   recalled: false,
+  signals: [],
   tasks: 1,
   cpusPerTask: 1,
   memoryMbPerTask: 0,

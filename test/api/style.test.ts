@@ -75,6 +75,7 @@ const VERBS: Readonly<Record<string, string>> = {
   import: 'creates and updates many by name',
   submit: 'hands over work',
   cancel: 'ends what has not ended yet',
+  signal: 'tells what runs something',
   hold: 'keeps from starting',
   release: 'lets start again',
   requeue: 'stops and starts again',
@@ -113,7 +114,15 @@ const OTHER_INPUTS: Readonly<Record<string, string>> = { createDataset: 'Dataset
 
 /** Payloads of several mutations that lead to the same. */
 const SHARED: Readonly<Record<string, readonly string[]>> = {
-  JobsPayload: ['cancelJobs', 'requeueJobs', 'updateJobs', 'holdJobs', 'releaseJobs', 'reprioritizeJobs'],
+  JobsPayload: [
+    'cancelJobs',
+    'requeueJobs',
+    'signalJobs',
+    'updateJobs',
+    'holdJobs',
+    'releaseJobs',
+    'reprioritizeJobs',
+  ],
   RerunPayload: ['rerunJobs'],
   CreateApiKeyPayload: ['createApiKey', 'rotateApiKey'],
   WebhookSecretPayload: ['createWebhook', 'rotateWebhookSecret'],

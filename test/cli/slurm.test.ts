@@ -327,6 +327,63 @@ describe('control', () => {
     );
   });
 
+  it('running jobs are sent signals: what a script has started, the script, or both', async () => {
+    script(
+      'signals.sh',
+      '#SBATCH -o signals.txt -e /dev/null',
+      'says() { trap "echo $1 USR1" USR1; trap "echo $1 HUP" HUP; : >is-$1; until [ -e signals.end ]; do sleep 0.05; done; }',
+      '(says step) &',
+      'says script',
+      'wait',
+      'echo over',
+    );
+    const id = await said('sbatch --parsable signals.sh');
+    const waits = await said('sbatch --parsable -H --wrap true');
+    await until(
+      async () => ['is-step', 'is-script'].every((name) => existsSync(join(here, name))),
+      (isThere) => isThere,
+    );
+    const lines = async () => file('signals.txt').trim().split('\n').filter(Boolean).sort();
+    const sends = async (line: string, ...expected: string[]) => {
+      await said(line);
+      expect(await until(lines, (all) => all.length >= expected.length)).toEqual(expected);
+    };
+    await sends(`scancel -s USR1 ${id}`, 'step USR1');
+    await sends(`scancel --batch --signal=SIGHUP ${id}`, 'script HUP', 'step USR1');
+    // By what they match; those that wait are none of them.
+    await sends(`scancel -f -s 1 -u ada`, 'script HUP', 'script HUP', 'step HUP', 'step USR1');
+    expect(await shell(`scancel -s USR1 ${waits}`)).toEqual({
+      ...{ code: 1, stdout: '' },
+      stderr: expect.stringContaining(`job_${waits} is HELD: signals are sent only to jobs that run`),
+    });
+    expect((await shell(`scancel -s WINCH ${id}`)).stderr).toContain(
+      '--signal: "WINCH" is not accepted; accepted: SIGTERM, SIGHUP, ',
+    );
+    expect(await said(`sacct -X -n -P -o state -j ${waits}`)).toBe('PENDING');
+    expect(await service.cli('signal', 'KILL', id)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('KILL ends jobs: use `switchyard cancel`'),
+    });
+    expect(await service.cli('signal', 'usr1', `job_${id}`, '--to', 'command')).toMatchObject({
+      ...{ code: 0, stdout: '1 job signaled\n' },
+    });
+    await until(lines, (all) => all.includes('script USR1'));
+    writeFileSync(join(here, 'signals.end'), '');
+    await until(
+      () => said(`sacct -X -n -P -o state -j ${id}`),
+      (state) => state === 'COMPLETED',
+    );
+    // A run outside of a script is what a step is; one that does not handle the signal ends.
+    const step = shell('srun -Q -J signaled sleep 600');
+    await until(
+      () => said('squeue -h -o %T -n signaled'),
+      (state) => state === 'RUNNING',
+    );
+    await said('scancel -s INT -n signaled');
+    expect(await step).toMatchObject({ code: 130 });
+    await said(`scancel ${waits}`);
+  });
+
   it('what waits is sorted, and told by its expected start, node and QOS', async () => {
     const [slow, quick] = [
       await said("sbatch --parsable -H -t 2-0 -J slow --wrap 'sleep 1'"),

@@ -17,6 +17,7 @@ import type { NewHold } from '../../src/store/holds.js';
 import { Mirror } from '../../src/store/mirror.js';
 import type { NewNeedTerm, NewWait, ReadTarget } from '../../src/store/needs.js';
 import type { EventRow } from '../../src/store/rows.js';
+import { SIGNALS_KEPT } from '../../src/store/rules.js';
 import type {
   Assignment,
   AssignmentBatch,
@@ -28,6 +29,7 @@ import type {
   Rerun,
   RunOutput,
   RunReport,
+  SentSignal,
   Submission,
   SweepRules,
   TrafficCount,
@@ -291,6 +293,59 @@ export function describeStore(
           failed: { machines: [], sites: [site] },
           last: { machines: [], sites: [site] },
         });
+        await nothingBroken();
+      });
+
+      it('sends signals to jobs that machines of ours run, counted, and tells their agents', async () => {
+        const ids = await dispatched(world, user, site, [newJob(), newJob(), newJob()]);
+        const [runs, starts, waits] = ids as [number, number, number];
+        const both = [runs, starts].map((id) => start(id, site, { [machine]: 1 }));
+        await store.applyStarts(site, both, null, context());
+        await store.reportRuns(site, [report(runs, 1)], MAX_ATTEMPTS);
+        const { next } = await store.assignments(site, null, 10, 1e6);
+        const send = (signal: SentSignal['signal'], to: SentSignal['to'] = 'ALL', of = [...ids, 999_999]) =>
+          store.signal(byIds(of), { signal, to });
+        expect(await send('SIGUSR1')).toMatchObject({
+          changed: [runs],
+          unchanged: [
+            { jobId: starts, state: 'ASSIGNED' },
+            { jobId: waits, state: 'DISPATCHED' },
+            { jobId: 999_999, state: null },
+          ],
+        });
+        await send('SIGSTOP', 'OTHERS');
+        const told = await store.assignments(site, next, 10, 1e6);
+        expect(told.list).toBeNull();
+        expect(told.assignments.map(({ jobId, signals }) => [jobId, signals])).toEqual([
+          [
+            runs,
+            [
+              { number: 1, signal: 'SIGUSR1', to: 'ALL' },
+              { number: 2, signal: 'SIGSTOP', to: 'OTHERS' },
+            ],
+          ],
+        ]);
+        expect((await world.events(runs)).at(-1)).toMatchObject({
+          ...{ kind: 'JOB_CHANGED', fromState: 'RUNNING', toState: 'RUNNING', siteId: site },
+        });
+        // The last ones are kept.
+        for (let more = 0; more < SIGNALS_KEPT; more++) await send('SIGHUP', 'COMMAND', [runs]);
+        const [kept] = (await store.assignments(site, null, 10, 1e6)).assignments;
+        expect(kept!.signals.map(({ number }) => number)).toEqual(
+          Array.from({ length: SIGNALS_KEPT }, (_, i) => i + 3),
+        );
+        await store.cancel(byIds([runs]), T0, 'CANCELLED_BY_USER');
+        expect((await send('SIGUSR1', 'ALL', [runs])).changed).toEqual([]);
+        await nothingBroken();
+      });
+
+      it('sends no signals to what a site schedules itself', async () => {
+        await world.newPolicy({ local: { kind: 'external', queueLimit: 10, takeBackAfterS: 60 } });
+        const [id] = (await dispatched(world, user, site, [newJob()])) as [number];
+        await store.applyStarts(site, [start(id, site, {})], null, context());
+        await store.reportRuns(site, [report(id, 1)], MAX_ATTEMPTS);
+        const outcome = await store.signal(byIds([id]), { signal: 'SIGUSR1', to: 'ALL' });
+        expect(outcome).toMatchObject({ changed: [], unchanged: [{ jobId: id, state: 'RUNNING' }] });
         await nothingBroken();
       });
 

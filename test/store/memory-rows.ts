@@ -4,7 +4,7 @@ import type { EndCause, JobAction, jobActions } from '../../src/core/states.js';
 import type { StoredJob } from '../../src/store/job-fields.js';
 import type { Retried } from '../../src/store/retries.js';
 import type { WholeMachines } from '../../src/store/rules.js';
-import type { LocalRun, Measurement, RunReport } from '../../src/store/store.js';
+import type { LocalRun, Measurement, RunReport, SentSignal } from '../../src/store/store.js';
 
 export interface MemoryUser {
   id: number;
@@ -52,6 +52,7 @@ export interface MemoryRun {
   failedTask: number | null;
   ending: boolean;
   recalled: boolean;
+  signals: SentSignal[];
   retry: Retried | null;
   local: LocalRun;
   /** Who chose where it runs. */

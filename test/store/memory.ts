@@ -110,10 +110,12 @@ import {
   preemptedBy,
   quotaFreesAt,
   refusePreemption,
+  SIGNALS_KEPT,
   STOP_GRACE_S,
   schedulersJob,
   serviceReport,
   shareOf,
+  signalNote,
   stopping,
   storable,
   takeDevices,
@@ -163,6 +165,7 @@ import {
   type RunOutput,
   type RunReport,
   type SelectionOutcome,
+  type SentSignal,
   type Share,
   type StartOutcome,
   type StoppedForHold,
@@ -1066,7 +1069,15 @@ export class MemoryStore implements Store {
         endedAt: null,
         checkpointAt: null,
       },
-      ...{ cause: null, tasks: new Map(), failedTask: null, ending: false, recalled: false, retry: null },
+      ...{
+        cause: null,
+        tasks: new Map(),
+        failedTask: null,
+        ending: false,
+        recalled: false,
+        signals: [],
+        retry: null,
+      },
       local: { id: null, state: null, nodes: null, imageDigest: null, directory: null },
       report: null,
       ...run,
@@ -1737,6 +1748,21 @@ export class MemoryStore implements Store {
     );
   }
 
+  async signal(selection: JobSelection, sent: Omit<SentSignal, 'number'>): Promise<SelectionOutcome> {
+    const runOf = (job: MemoryJob) => this.runs.get(`${job.id}/${job.epoch}`) as MemoryRun;
+    return this.act(
+      selection,
+      ['signal'],
+      (job) => {
+        const run = runOf(job);
+        const number = (run.signals.at(-1)?.number ?? 0) + 1;
+        run.signals = [...run.signals, { number, ...sent }].slice(-SIGNALS_KEPT);
+        this.change(job, 'signal', { note: signalNote(sent) });
+      },
+      (job) => runOf(job).placedBy === 'SERVICE',
+    );
+  }
+
   async hold(selection: JobSelection): Promise<SelectionOutcome> {
     return this.act(selection, ['hold'], (job) =>
       this.change(job, 'hold', { siteId: job.state === 'QUEUED' ? null : job.siteId }),
@@ -2081,6 +2107,7 @@ export class MemoryStore implements Store {
     selection: JobSelection,
     actions: readonly JobAction[],
     change: (job: MemoryJob) => void,
+    only: (job: MemoryJob) => boolean = () => true,
   ): SelectionOutcome {
     const can = ({ state, stopCause }: MemoryJob) =>
       actions.some(
@@ -2092,7 +2119,7 @@ export class MemoryStore implements Store {
     const selected = this.selected(selection);
     if ((ids ?? selected).length > limit) return { changed: [], unchanged: [], tooMany: true, touched: [] };
     const states = new Map(selected.map((job) => [job.id, job.state]));
-    const changed = selected.filter(can);
+    const changed = selected.filter((job) => can(job) && only(job));
     const did = new Set(changed.map(({ id }) => id));
     const touched = [...new Set(changed.map((job) => holderOf(job.state, job.siteId)))];
     for (const job of changed) change(job);
@@ -2583,6 +2610,7 @@ export class MemoryStore implements Store {
       known: [...run.tasks].map(([task, { end }]) => [task, end !== null] as const),
       ending: run.ending,
       recalled: run.recalled,
+      signals: run.signals,
       stopGraceS: job.state === 'CANCELLING' ? (job.preempted?.graceS ?? null) : null,
       siteAgentId: isAtSite(run) ? this.siteAgent(run.siteId) : null,
       machines,

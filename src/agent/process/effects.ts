@@ -2,7 +2,7 @@
 import { pathInTmp } from '../../platform/file-paths.js';
 import type { EndedRun } from '../files/handover.js';
 import type { KnownRuns } from '../known.js';
-import { nameOf, type RunName, runKey } from '../runner.js';
+import { nameOf, type RunName, runKey, type SentSignal } from '../runner.js';
 import { measuredOf } from './ends.js';
 import { lastOutputs } from './follow.js';
 import type { Isolation } from './isolation.js';
@@ -56,6 +56,9 @@ export class Effects {
       case 'WARN':
         this.warn(key, effect.run);
         break;
+      case 'SIGNAL':
+        this.signal(key, effect.run, effect.signals);
+        break;
       case 'TERMINATE':
         signals.terminate(effect.run, effect.signal);
         break;
@@ -108,6 +111,24 @@ export class Effects {
       // No room on the disk: better warned twice than not at all.
     }
     this.options.signals.ask(run, run.warnSignal);
+  }
+
+  /** Noted first, for the same reason. Of a run whose command is not there yet they wait for the next look. */
+  private signal(key: string, run: ProcessRun, all: readonly SentSignal[]): void {
+    const { signals } = this.options;
+    run.unsent = all.filter(({ number }) => number > run.signalled);
+    for (const { number, signal, to } of run.unsent) {
+      const processes = signals.receivers(run, to);
+      if (processes === null) return;
+      run.signalled = number;
+      try {
+        run.slot.noteSignalled(key, number);
+      } catch {
+        // No room on the disk.
+      }
+      signals.send(run, signal, processes);
+    }
+    run.unsent = [];
   }
 
   private clear(key: string, run: ProcessRun, quiet: boolean): void {

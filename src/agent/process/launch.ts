@@ -130,6 +130,8 @@ export class Launcher {
     if (image !== null) record.image = { digest: image.digest };
     const { outputs: wanted = [], checkpoint, stagedS } = assignment;
     if (stagedS !== undefined) record.stagedS = stagedS;
+    const before = assignment.signals?.at(-1);
+    if (before !== undefined) record.signalledBefore = before.number;
     const devices = measuredDevices(assignment, host);
     if (devices.length > 0) record.devices = devices;
     if (wanted.length > 0 || checkpoint !== undefined) {

@@ -10,6 +10,7 @@ import {
   type EndCause,
   type Measured,
   runKey,
+  type SentSignal,
   type WantedOutput,
   type WarnSignal,
 } from '../runner.js';
@@ -66,6 +67,8 @@ export type Event<R> =
   | { is: 'CANCELLED' | 'FORGOTTEN'; nowMs: number; graceMs: number; signal?: WarnSignal }
   /** It takes more than it may. */
   | ({ is: 'EXCEEDED'; nowMs: number; graceMs: number } & Reason)
+  /** The last signals that somebody has sent it. */
+  | { is: 'SIGNALLED'; signals: readonly SentSignal[] }
   /** It has little time left up to its limit. */
   | { is: 'LIMIT_NEARS' }
   /** Its lane has written down how its command ended. */
@@ -89,6 +92,8 @@ export type Effect<R> =
   /** Report the end of a run that was never started. */
   | { do: 'REPORT_UNSTARTED'; assignment: Assignment; end: End }
   | { do: 'WARN'; run: R }
+  /** Send those of them that have not been sent. */
+  | { do: 'SIGNAL'; run: R; signals: readonly SentSignal[] }
   | { do: 'TERMINATE'; run: R; signal: WarnSignal }
   | { do: 'KILL'; run: R; round: number }
   /** Kill what its command has left. */
@@ -178,6 +183,12 @@ function waiting<R>(life: In<R, 'WAITING'>, event: Event<R>): Step<R> {
       return unstarted({ ...CANCELLED, message: 'canceled before it was started' });
     case 'FORGOTTEN':
       return { life: GONE, effects: [] };
+    // It begins after them.
+    case 'SIGNALLED':
+      return {
+        life: { state: 'WAITING', assignment: { ...assignment, signals: event.signals } },
+        effects: [],
+      };
     default:
       return { life, effects: [] };
   }
@@ -192,6 +203,8 @@ function running<R>(life: In<R, 'RUNNING' | 'STOPPING'>, event: Event<R>): Step<
       return stopped(life, CANCELLED, event.nowMs + event.graceMs, event);
     case 'EXCEEDED':
       return stopped(life, event, event.nowMs + event.graceMs, event);
+    case 'SIGNALLED':
+      return { life, effects: stop ? [] : [{ do: 'SIGNAL', run, signals: event.signals }] };
     case 'LIMIT_NEARS':
       return { life, effects: stop ? [] : [{ do: 'WARN', run }] };
     case 'ENDED': {

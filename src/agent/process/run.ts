@@ -1,6 +1,13 @@
 /** A run that has been launched: what is on disk of it, and what it has on this machine. */
 import { uptime } from 'node:os';
-import { type RunName, runKey, type Stream, type WantedOutput, type WarnSignal } from '../runner.js';
+import {
+  type RunName,
+  runKey,
+  type SentSignal,
+  type Stream,
+  type WantedOutput,
+  type WarnSignal,
+} from '../runner.js';
 import type { Account } from './accounts.js';
 import type { Cgroup } from './cgroup.js';
 import { accountsIoWait, Meter } from './measure.js';
@@ -38,6 +45,8 @@ export interface RunRecord extends RunName {
   /** null: no limit. */
   memoryMb: number | null;
   cpus: number;
+  /** Number of the last signal that was sent before it began; left out: 0. */
+  signalledBefore?: number;
   /** How long it has waited for its inputs before it began. */
   stagedS?: number;
   /** Ids of the devices whose use is measured for it. */
@@ -64,6 +73,9 @@ export interface ProcessRun extends RunRecord {
   bytesBefore: { read: number; written: number } | null;
   /** It has been warned of its limit, perhaps by an earlier agent. */
   warned: boolean;
+  /** Number of the last signal that it was sent, and those that it is to be sent. */
+  signalled: number;
+  unsent: readonly SentSignal[];
   /** What the service has of its output. */
   told: Told;
   /** When it wrote the checkpoint that the service knows of, ms since 1970; and when it is looked for one again, on the clock of durations. */
@@ -90,9 +102,22 @@ export function runOf(
 ): ProcessRun {
   const meter = new Meter(record.startedUpMs, whole, DELAY_ACCOUNTING);
   const warned = !whole && slot.wasWarned(runKey(record));
+  const signalled = Math.max(record.signalledBefore ?? 0, whole ? 0 : slot.signalledUpTo(runKey(record)));
   const told = { bytes: { STDOUT: 0, STDERR: 0 }, atMs: 0, asks: !whole };
   const checkpointed = { atMs: 0, nextUpMs: 0 };
-  const of = { slot, outputs, group, meter, ours: whole, bytesBefore: null, warned, told, checkpointed };
+  const of = {
+    slot,
+    outputs,
+    group,
+    meter,
+    ours: whole,
+    bytesBefore: null,
+    warned,
+    signalled,
+    unsent: [],
+    told,
+    checkpointed,
+  };
   return { ...record, ...of };
 }
 

@@ -18,6 +18,7 @@ import {
   type RunName,
   type Runner,
   runKey,
+  type SentSignal,
   type WarnSignal,
   type WrittenCheckpoint,
 } from '../runner.js';
@@ -273,6 +274,10 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     });
   }
 
+  signal(name: RunName, signals: readonly SentSignal[]): void {
+    this.lives.tell(runKey(name), { is: 'SIGNALLED', signals });
+  }
+
   forget(name: RunName): void {
     this.known.add(name);
     this.lives.tell(runKey(name), { is: 'FORGOTTEN', nowMs: upMs(), graceMs: DEFAULT_GRACE_MS });
@@ -464,6 +469,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
       // Asked in this order: a lane that ends in between has written its record.
       if (!run.ours) this.watch(run, run.slot.laneLives());
       this.lookAtLimit(run, now);
+      if (run.unsent.length > 0) this.signal(run, run.unsent);
     }
     this.tick(now);
     this.slots.rest(now);

@@ -1,5 +1,5 @@
 /** Asks the processes of runs to end, and ends them. */
-import { type RunName, runKey, type WarnSignal } from '../runner.js';
+import { type RunName, type RunSignal, runKey, type SentSignal, type WarnSignal } from '../runner.js';
 import { OPEN, SIGNAL } from './accounts.js';
 import type { Isolation } from './isolation.js';
 import { freeze, isNamed, MARKER, type ProcessRow, processesOfRun } from './processes.js';
@@ -42,6 +42,29 @@ export class Signals {
     for (const { pid, group } of processes) if (!asGroup || group !== lane) signal(pid, name);
     this.signalAs(run, name);
     return processes;
+  }
+
+  /**
+   * Which processes of a run get a signal; null: its command is not there yet. An `srun` of ours hands it on to its tasks, which get it anyway.
+   */
+  receivers(run: ProcessRun, to: SentSignal['to']): readonly ProcessRow[] | null {
+    const all = this.processes(run, run.slot.laneLives());
+    const inside = this.inside(run, all);
+    const [command, ...others] = [...(inside.length > 0 ? inside : all)].sort(
+      (a, b) => a.startTicks - b.startTicks || a.pid - b.pid,
+    );
+    if (command === undefined) return null;
+    if (to === 'COMMAND') return [command];
+    const plain = others.filter(({ pid }) => !isNamed(pid, STEP));
+    return to === 'ALL' ? [command, ...plain] : plain;
+  }
+
+  /** Each by itself: a lane that is stopped with its group could not tell how its command ends. */
+  send(run: ProcessRun, name: RunSignal, processes: readonly ProcessRow[]): void {
+    for (const { pid } of processes) signal(pid, name);
+    if (run.account === null || this.isolation.launcher === null || processes.length === 0) return;
+    const pids = processes.map(({ pid }) => String(pid));
+    void this.doAs(run, SIGNAL, name.slice('SIG'.length), '0', '', ...pids);
   }
 
   /**
@@ -140,6 +163,9 @@ export class Signals {
       this.warn({ job: jobId, epoch, account: account!.name, problem }, 'the launcher failed');
   }
 }
+
+/** What `srun` in a job is called (slurm/submit.ts). */
+const STEP = 'srun';
 
 /** Those that bubblewrap runs: behind its own two, and what has launched it. */
 function insideSandbox(all: readonly ProcessRow[], lane: number): ProcessRow[] {

@@ -181,6 +181,18 @@ export class Slot {
     return existsSync(path) && readFileSync(path, 'utf8') === key;
   }
 
+  /** Notes that the run of this name has been sent the signals up to this number, so that the next agent does not send them again. */
+  noteSignalled(key: string, number: number): void {
+    writeFileSync(join(this.dir, 'signalled'), `${number} ${key}`, { mode: 0o600 });
+  }
+
+  /** 0: none. */
+  signalledUpTo(key: string): number {
+    const path = join(this.dir, 'signalled');
+    const [, number, of] = /^(\d+) (.*)$/s.exec(existsSync(path) ? readFileSync(path, 'utf8') : '') ?? [];
+    return of === key ? Number(number) : 0;
+  }
+
   /** The record of the run that the slot holds. */
   recorded(): string | null {
     const text = readFileSync(join(this.dir, 'run'), 'utf8');

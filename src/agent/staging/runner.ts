@@ -14,6 +14,7 @@ import {
   type Runner,
   type RunReport,
   runKey,
+  type SentSignal,
   type StagedInput,
   type WarnSignal,
   type WrittenCheckpoint,
@@ -144,6 +145,10 @@ export class StagingRunner implements Runner, StagingSource {
   cancel(run: RunName, graceMs?: number, signal?: WarnSignal): void {
     this.abandon(run);
     this.inner.cancel(run, graceMs, signal);
+  }
+
+  signal(run: RunName, signals: readonly SentSignal[]): void {
+    this.inner.signal?.(run, signals);
   }
 
   recall(run: RunName): void {

@@ -84,6 +84,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.groups.cancelJobGroup(viewer, jobGroupId, requestId),
   requeueJobs: (_, { input: { selection } }, { services, viewer, requestId }) =>
     services.jobs.requeueJobs(viewer, selection, requestId),
+  signalJobs: (_, { input }, { services, viewer, requestId }) =>
+    services.jobs.signalJobs(viewer, input, requestId),
   rerunJobs: (_, { input }, { services, viewer, requestId }) =>
     services.rerun.rerunJobs(viewer, input, requestId),
   holdJobs: (_, { input: { selection } }, { services, viewer, requestId }) =>

@@ -72,6 +72,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   cancelJobs: people,
   updateJobs: people,
   requeueJobs: people,
+  signalJobs: people,
   rerunJobs: people,
   holdJobs: people,
   releaseJobs: people,

@@ -24,6 +24,7 @@ import type {
   JobSelection,
   QueryJobCountsArgs,
   QueryJobsArgs,
+  SignalJobsInput,
   SubmitJobsInput,
   UpdateJobsInput,
 } from '../generated/types.js';
@@ -188,8 +189,9 @@ export function createJobsService(parts: ServiceParts) {
     requestId: string,
     selection: JobSelection,
     action: (selection: StoreSelection) => Promise<SelectionOutcome>,
+    asked: object = {},
   ): Promise<JobsPayloadModel> {
-    const outcome = await action(audited(name, viewer, requestId, selection));
+    const outcome = await action(audited(name, viewer, requestId, selection, asked));
     done(outcome);
     return {
       ids: outcome.changed,
@@ -294,6 +296,17 @@ export function createJobsService(parts: ServiceParts) {
       },
       updateJobs,
       requeueJobs,
+      signalJobs(viewer: Viewer, { selection, signal, to }: SignalJobsInput, requestId: string) {
+        const asked = { signal, to };
+        return act(
+          'signalJobs',
+          viewer,
+          requestId,
+          selection,
+          (selected) => store.signal(selected, asked),
+          asked,
+        );
+      },
       holdJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
         act('holdJobs', viewer, requestId, selection, (selected) => store.hold(selected)),
       releaseJobs: (viewer: Viewer, selection: JobSelection, requestId: string) =>
@@ -382,6 +395,8 @@ const CANNOT = {
   cancelJobs: 'it has ended or is already being canceled',
   requeueJobs:
     'only jobs with a live run can be requeued; waiting jobs are already queued, and ended jobs can be submitted again',
+  signalJobs:
+    "signals are sent only to jobs that run on machines of this service, not to those of peers and of sites' own schedulers",
   holdJobs: 'only pending jobs can be held',
   releaseJobs: 'only held jobs can be released',
   reprioritizeJobs: 'it has ended',

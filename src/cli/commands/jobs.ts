@@ -1,8 +1,9 @@
-/** `switchyard jobs`, `job`, `cancel`, `hold`, `release`, `boost`, `change`: lists of jobs, one job, and what can be done to them. */
+/** `switchyard jobs`, `job`, `cancel`, `signal`, `hold`, `release`, `boost`, `change`: lists of jobs, one job, and what can be done to them. */
 import type { Command } from 'commander';
 import type { Client, Document } from '../../client/index.js';
 import { isLive, isTerminal } from '../../core/states.js';
 import { licensesWritten } from '../../words/index.js';
+import { parseRunSignal } from '../../words/options.js';
 import { partText } from '../../words/parts.js';
 import { commandLine } from '../../words/script.js';
 import { parseId, parseNumber, parseWord } from '../../words/values.js';
@@ -28,6 +29,7 @@ import {
   ReprioritizeDocument,
   RequeueDocument,
   type RequeueMutation,
+  SignalDocument,
   WhyWaitingDocument,
 } from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
@@ -135,6 +137,7 @@ export function addJobs(program: Command): void {
     RequeueDocument,
     'requeueJobs',
   );
+  addSignal(program);
   addAction(program, 'hold', 'hold pending jobs', HoldDocument, 'holdJobs');
   addAction(program, 'release', 'release held jobs', ReleaseDocument, 'releaseJobs');
   const boost = addFilterOptions(
@@ -155,6 +158,31 @@ export function addJobs(program: Command): void {
     report(data.reprioritizeJobs, 'changed', wantsJson(boost));
   });
   addChange(program);
+}
+
+function addSignal(program: Command): void {
+  const signal = addFilterOptions(
+    addCommand(
+      program,
+      'signal <signal> [ids...]',
+      'send a signal, such as USR1, to the processes of running jobs',
+    ),
+  )
+    .option('--all', 'all jobs that have not ended')
+    .option(
+      '--to <receivers>',
+      "which processes get it: all, command (only that of the job's command) or others (all but that one)",
+      'all',
+    );
+  signal.action(async (named: string, ids: string[], options: FilterOptions & { to: string }) => {
+    const client = connect();
+    const to = parseWord('--to', options.to, ['ALL', 'COMMAND', 'OTHERS']);
+    const sent = parseRunSignal('signal', named);
+    if (sent === null) throw new CliError('signal: KILL ends jobs: use `switchyard cancel`', ExitCode.USAGE);
+    const selection = await selectionFrom(client, ids, options);
+    const { signalJobs } = await client.request(SignalDocument, { selection, signal: sent, to });
+    report(signalJobs, 'signaled', wantsJson(signal));
+  });
 }
 
 /** The options of `change`: those that select jobs, and those that say what is to be different. */

@@ -19,6 +19,7 @@ import {
   type ListPlace,
   PRESENCE_GAP_S,
   type ReportedLoad,
+  type SentSignal,
 } from '../store.js';
 
 /** Events that one request for assignments looks through. */
@@ -97,6 +98,7 @@ type LiveRun = [
   siteAgentId: number | null,
   devices: string[][] | null,
   stopGraceS: number | null,
+  signals: SentSignal[] | null,
 ];
 type ReadMachine = [id: number, name: string, benchmark: number, agentId: number | null, host: string];
 type Live = [Cursor, LiveRun[], ReadMachine[]];
@@ -107,7 +109,7 @@ const liveRun = sql`${raw(
   CASE WHEN j.tasks > 1 THEN (SELECT json_agg(json_build_array(index, ended_at IS NOT NULL)) FROM tasks WHERE job_id = r.job_id AND epoch = r.epoch) END,
   CASE WHEN j.state = 'ASSIGNED' THEN (SELECT json_build_object('siteId', site_id, 'inputs', inputs) FROM foreign_jobs WHERE job_id = r.job_id AND inputs IS NOT NULL) END,`,
 )} CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} END, r.devices,
-  CASE WHEN j.state = 'CANCELLING' THEN (j.preempted ->> 'graceS')::float8 END)`;
+  CASE WHEN j.state = 'CANCELLING' THEN (j.preempted ->> 'graceS')::float8 END, r.signals)`;
 /** What a peer offered is not run before the peer has granted it; needs runs as r. */
 const granted = sql`NOT EXISTS (SELECT 1 FROM foreign_jobs f WHERE f.job_id = r.job_id AND f.epoch IS NULL)`;
 /** From `live`: its runs, and their machines, each once. */
@@ -140,6 +142,7 @@ function assignment(
     siteAgentId,
     devices,
     stopGraceS,
+    signals,
   ]: LiveRun,
   known: ReadonlyMap<number, ReadMachine>,
 ): Assignment {
@@ -162,6 +165,7 @@ function assignment(
     ending,
     recalled,
     stopGraceS,
+    signals: signals ?? [],
     known: tasks ?? [],
     siteAgentId,
     plannedS,

@@ -3,10 +3,10 @@ import { type JobAction, type JobState, possible } from '../../core/states.js';
 import { table } from '../columns.js';
 import { jobConditions } from '../job-filter.js';
 import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
-import { holderOf } from '../rules.js';
+import { holderOf, SIGNALS_KEPT, signalNote } from '../rules.js';
 import { and, type Sql, sql } from '../sql.js';
-import { rows, run } from '../statement.js';
-import type { JobSelection, SelectionOutcome } from '../store.js';
+import { rows, run, value } from '../statement.js';
+import type { JobSelection, SelectionOutcome, SentSignal } from '../store.js';
 import { insertAudit } from './audit.js';
 import { changeJobs, inOrder } from './change-jobs.js';
 import { releaseUnmet } from './needs.js';
@@ -39,6 +39,40 @@ export const requeue = (database: Db, selection: JobSelection): Promise<Selectio
     }),
   ]);
 
+/** Their agents find it among the signals of the run, and are told by the event. */
+export const signal = (
+  database: Db,
+  selection: JobSelection,
+  sent: Omit<SentSignal, 'number'>,
+): Promise<SelectionOutcome> =>
+  act(
+    database,
+    selection,
+    ['signal'],
+    (jobs) => [changeJobs('signal', ids(jobs), { note: sql`${signalNote(sent)}::text` })],
+    { only: (tx, jobs) => sendTo(tx, jobs, sent) },
+  );
+
+/** Adds it to the signals of their runs, if an agent of ours carries these out. Answers with those jobs. */
+const sendTo = (
+  tx: Transaction,
+  jobs: readonly FoundJob[],
+  { signal: name, to }: Omit<SentSignal, 'number'>,
+): Promise<number[]> =>
+  value(
+    tx,
+    sql`
+WITH sent AS (
+  UPDATE runs r SET signals = jsonb_path_query_array(coalesce(r.signals, '[]') || jsonb_build_object(
+      'number', coalesce((r.signals -> -1 ->> 'number')::integer, 0) + 1, 'signal', ${name}::text, 'to', ${to}::text),
+    ${`$[last - ${SIGNALS_KEPT - 1} to last]`}::jsonpath)
+    FROM jobs j JOIN ${ids(jobs)} ON t.id = j.id
+   WHERE r.job_id = j.id AND r.epoch = j.epoch AND r.placed_by = 'SERVICE' AND r.ended_at IS NULL
+  RETURNING r.job_id AS id
+)
+SELECT coalesce(json_agg(id ORDER BY id), '[]') AS v FROM sent`,
+  );
+
 /** From a meta-queue it is held as if by the root. */
 export const hold = (database: Db, selection: JobSelection): Promise<SelectionOutcome> =>
   act(database, selection, ['hold'], (jobs) => [
@@ -59,7 +93,7 @@ export async function setAside(database: Db, jobIds: readonly number[], message:
 
 /** To the queue where it was held, or to the root when its site takes nothing now. */
 export const release = (database: Db, selection: JobSelection): Promise<SelectionOutcome> =>
-  act(database, selection, ['release'], releaseJobs, shareSites);
+  act(database, selection, ['release'], releaseJobs, { before: shareSites });
 
 export const boost = (database: Db, selection: JobSelection, value: number): Promise<SelectionOutcome> =>
   act(database, selection, ['boost'], (jobs) => [
@@ -74,7 +108,14 @@ async function act(
   { ids, filter, ownedBy, limit, audit }: JobSelection,
   actions: readonly JobAction[],
   change: (jobs: readonly FoundJob[]) => Sql[],
-  before?: (tx: Transaction) => Promise<unknown>,
+  {
+    before,
+    only,
+  }: {
+    before?: (tx: Transaction) => Promise<unknown>;
+    /** Of those in whose state it is possible, with which it is. */
+    only?: (tx: Transaction, jobs: readonly FoundJob[]) => Promise<readonly number[]>;
+  } = {},
 ): Promise<SelectionOutcome> {
   const tooMany = { changed: [], unchanged: [], tooMany: true, touched: [] };
   if (ids !== undefined && ids.length > limit) return tooMany;
@@ -86,8 +127,9 @@ async function act(
       await before?.(tx);
       const found = await lockJobs(tx, selected({ ids, filter, ownedBy }), limit + 1);
       if (found.length > limit) return tooMany;
-      const changed = found.filter(can);
-      const did = new Set(changed.map(({ id }) => id));
+      const possibly = found.filter(can);
+      const did = new Set(only ? await only(tx, possibly) : possibly.map(({ id }) => id));
+      const changed = possibly.filter(({ id }) => did.has(id));
       if (changed.length > 0) {
         if (audit) await insertAudit(tx, audit(changed.map(({ id }) => id)));
         await commitWith(tx, change(changed));
