@@ -119,6 +119,7 @@ export { type DescribedKind, type PolicyKinds, policyKinds } from './policy-kind
 export { draw, hash, RandomStream } from './random.js';
 export * from './reasons.js';
 export { recalls } from './recalls.js';
+export { longestAt } from './resources/eligibility.js';
 export { lateRuns } from './resources/late-runs.js';
 export { allocationsOf } from './resources/placement.js';
 export { ROOT, type Scheduler, schedulerOf } from './scheduler.js';

@@ -28,7 +28,7 @@ export interface Site {
   localPolicy: { readonly kind: string } | null;
   /** Jobs that run here at once at most; null or left out: as many as fit. */
   maxRunningJobs?: number | null;
-  /** The longest limit of a job that it takes, seconds; jobs without a limit get it. Null or left out: any. */
+  /** The longest limit of a job that it takes, seconds, and the limit of jobs without one of their own (`limitAt`). Null or left out: any. */
   maxLimitS?: number | null;
   /** The scheduler of the tree that it is under; null or left out: the root. */
   schedulerId?: number | null;
@@ -37,6 +37,15 @@ export interface Site {
   /** What its own scheduler has, where it has one and has said so; null or left out: nothing is known. */
   load?: SiteLoad | null;
 }
+
+/**
+ * Seconds after which a run of the job at the site is stopped: the job's own limit, else the site's (jobs.md, "Times of one run"). Infinity:
+ * never. `site` null: it is at none.
+ */
+export const limitAt = (
+  { runTimeLimitS }: Pick<Job, 'runTimeLimitS'>,
+  site: Pick<Site, 'maxLimitS'> | null,
+): number => runTimeLimitS ?? site?.maxLimitS ?? Infinity;
 
 /** What a site that schedules itself has, as its agent has reported it: jobs that are not ours, and what is taken of its machines by any job. */
 export interface SiteLoad {
@@ -208,7 +217,7 @@ export interface Job {
   boost: number;
   /** Level-1 priority, set at dispatch; without the boost, so that a boost can be taken back. */
   priority: number | null;
-  /** Seconds after which the run is stopped; planning does not use it. */
+  /** Its own limit: seconds after which a run of it is stopped; null: the site's (`limitAt`). */
   runTimeLimitS: number | null;
   /** Seconds from SIGTERM at its limit to SIGKILL: a run that is past its limit is planned to end so much later. */
   killGraceS: number;
@@ -598,6 +607,8 @@ export interface Run {
   stopsAt?: number;
   /** When it last kept what it had done. Left out: never. */
   checkpointAt?: number;
+  /** The limit that it was given at its start, seconds, whatever the site's is since; null: none. Left out: whoever keeps the run has not noted it. */
+  limitS?: number | null;
 }
 
 /** A job goes from one scheduler to another. */

@@ -45,7 +45,9 @@ import {
   JobHistory,
   type License,
   type Link,
+  limitAt,
   localPolicyOf,
+  longestAt,
   type Machine,
   type Move,
   observedFor,
@@ -327,6 +329,10 @@ class Simulation {
   /** Jobs that were taken back from such schedulers. */
   private readonly recalled = new Set<number>();
   private readonly holdsAny: boolean;
+  /** Some site bounds the limits of its jobs. */
+  private readonly sitesLimit: boolean;
+  /** Runs that are to be stopped at a limit that is no trace's. */
+  private readonly cut = new Set<number>();
   private readonly stops: HoldStops;
   private tickPending = false;
   /** Of the last event that was no tick. */
@@ -363,6 +369,9 @@ class Simulation {
     };
     this.changes = [...world.changes].sort((a, b) => a.at - b.at);
     this.holdsAny = this.changes.some(({ held }) => held !== undefined);
+    this.sitesLimit = [...world.sites, ...this.changes.flatMap(({ site }) => site ?? [])].some(
+      (site) => longestAt(site) < Infinity,
+    );
     this.stops = new HoldStops(this.grid, options.policy);
     this.runs = new Array(jobs.length).fill(null);
     this.ending = new Float64Array(jobs.length);
@@ -457,8 +466,11 @@ class Simulation {
     const believed = this.believed(submitted);
     if (believed.data !== null) this.movesData = true;
     this.estimates[believed.id - 1] = believed.estimateS;
-    // Nothing else asks for limits: without holds the jobs stay as they are.
-    const job = this.holdsAny && limitS !== null ? { ...believed, runTimeLimitS: limitS } : believed;
+    // Nothing else asks for limits: without holds, and limits of sites, the jobs stay as they are.
+    const job =
+      (this.holdsAny || this.sitesLimit) && limitS !== null
+        ? { ...believed, runTimeLimitS: limitS }
+        : believed;
     if (siteId === null) {
       this.grid.placeAtRoot(job);
       this.rootConcerned = true;
@@ -496,7 +508,8 @@ class Simulation {
     const { limitS } = one;
     const left = this.leftS(index);
     this.prediction?.ended(one.job, Math.min(left, limitS ?? Infinity));
-    this.finish(index, limitS !== null && left > limitS ? 'KILLED_AT_LIMIT' : 'COMPLETED');
+    const isKilled = this.cut.has(index) || (limitS !== null && left > limitS);
+    this.finish(index, isKilled ? 'KILLED_AT_LIMIT' : 'COMPLETED');
     this.ended++;
     if (this.ended % PROGRESS_EVERY === 0) this.options.onProgress?.(this.ended);
   }
@@ -527,6 +540,7 @@ class Simulation {
     this.runs[index] = null;
     this.ending[index] = -1;
     if (this.stopping.size > 0) this.stopping.delete(index);
+    if (this.cut.size > 0) this.cut.delete(index);
     if (!isOver) this.keep(index, run);
     else if (this.keeping.size > 0) this.keeping.delete(index);
     const site = this.site(run.siteId);
@@ -843,7 +857,7 @@ class Simulation {
   private handOver({ jobId, siteId }: Start, { entry: { site } }: SiteState): void {
     const index = jobId - 1;
     const { begun } = this.jobs[index] as SimJob;
-    const observed = begun || !site.load ? null : observedFor(site.load, this.grid.job(jobId) as Job);
+    const observed = begun || !site.load ? null : observedFor(site, this.grid.job(jobId) as Job);
     const { events, kinds, now } = this;
     this.waitingThere.set(index, events.push(now + (observed?.waitS ?? 0), kinds.waited, index));
     const afterS = recallsAfterS(localPolicyOf(site, this.options.policy));
@@ -870,7 +884,8 @@ class Simulation {
         if (!this.holdsAny) refused.add(requirement);
         return true;
       }
-      const plannedDuration = (job.estimateS * job.benchmark) / placement.benchmark;
+      const work = entry.resources.plannedWork(job.estimateS * job.benchmark, limitAt(job, entry.site));
+      const plannedDuration = work / placement.benchmark;
       const { jobId, siteId, epoch, pools } = this.runs[index] as Run;
       const allocations = allocationsOf(placement);
       const run = { jobId, siteId, epoch, allocations, pools, start: now, plannedEnd: now + plannedDuration };
@@ -916,10 +931,17 @@ class Simulation {
     const run = this.runs[index] as Run;
     const { limitS } = job;
     const left = this.leftS(index);
-    const seconds = limitS !== null && left > limitS ? limitS : left;
+    let seconds = limitS !== null && left > limitS ? limitS : left;
+    // A trace tells how long each job computes within its limit, wherever that is.
+    const limit = limitS === null ? this.grid.limitOf(jobId) : Infinity;
     // The machines are faster or slower than the estimate's by the same factor for the whole of the run.
-    const estimate = this.estimates[index] as number;
-    const computing = seconds === estimate ? plannedDuration : (seconds * plannedDuration) / estimate;
+    const planned = this.plannedS(index, run.siteId, limit);
+    let computing = seconds === planned ? plannedDuration : (seconds * plannedDuration) / planned;
+    if (computing > limit) {
+      seconds *= limit / computing;
+      computing = limit;
+      this.cut.add(index);
+    }
     const io = this.movingS(job, run);
     if (this.learning !== null) this.ioS[index] = io;
     const duration = computing + io;
@@ -937,6 +959,14 @@ class Simulation {
     if (this.waits === null) return;
     this.waits.started(jobId, run.siteId, this.now);
     this.settleNeeds();
+  }
+
+  /** What was planned of the estimate: no more than the limit lets the job do there. */
+  private plannedS(index: number, siteId: number, limit: number): number {
+    const estimate = this.estimates[index] as number;
+    if (limit === Infinity) return estimate;
+    const { benchmark } = (this.jobs[index] as SimJob).job;
+    return this.site(siteId).entry.resources.plannedWork(estimate * benchmark, limit) / benchmark;
   }
 
   /** Seconds of the run that are input and output. */

@@ -102,7 +102,8 @@ export class HoldStops {
   private kept(run: RunState, siteId: number): KeptRun {
     const { jobId, machines, tasks, run: live } = run;
     const job = this.grid.job(jobId) as Job;
-    const { runTimeLimitS, reservationId, restartable, preemptionClass, killGraceS } = job;
+    const { reservationId, restartable, preemptionClass, killGraceS } = job;
+    const limit = this.grid.limitOf(jobId);
     return {
       ...{ jobId, epoch: live.epoch, since: live.start, checkpointAt: live.checkpointAt ?? null },
       machineIds: machines.map(({ machine }) => machine.id),
@@ -110,7 +111,7 @@ export class HoldStops {
       amounts: {},
       alone: false,
       taken: namedAmounts(run, this.grid.kinds),
-      until: runTimeLimitS === null ? null : live.start + runTimeLimitS,
+      until: limit === Infinity ? null : live.start + limit,
       pools: live.pools,
       ...{ reservationId, restartable, class: job.class, preemptionClass },
       killGraceS,

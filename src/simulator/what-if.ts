@@ -309,11 +309,14 @@ export function workloadOf({
   pages,
   datasets,
   links,
+  machines,
   from,
-}: Pick<SimulationTask, 'pages' | 'datasets' | 'links' | 'from'>): Workload {
+}: Pick<SimulationTask, 'pages' | 'datasets' | 'links' | 'machines' | 'from'>): Workload {
   const catalog = new DataCatalog();
   for (const dataset of datasets) catalog.setDataset(dataset);
   for (const link of links) catalog.setLink(link);
+  const best = new Map<number, number>();
+  for (const { siteId, benchmark } of machines) best.set(siteId, Math.max(benchmark, best.get(siteId) ?? 0));
   const begin = from ?? Number.NEGATIVE_INFINITY;
   const jobs: SimJob[] = [];
   const waited = new Map<SimJob, number>();
@@ -329,14 +332,15 @@ export function workloadOf({
       let runS = Math.min(job.estimateS, job.runTimeLimitS ?? Infinity);
       let begun = false;
       if (run !== null) {
-        const [seconds, plannedS, siteId, waitedS] = run;
+        const [seconds, plannedS, siteId, waitedS, limitS] = run;
         const moving = job.data === null ? 0 : transferS(catalog, job, siteId);
         const ran = submittedAt < begin ? Math.max(0, begin - submittedAt - waitedS) : 0;
-        runS = (Math.max(LEAST_RUN_S, seconds - moving - ran) * job.estimateS) / plannedS;
+        // No more was planned than the limit lets it do on the most powerful machine there.
+        const most = ((limitS ?? Infinity) * (best.get(siteId) ?? job.benchmark)) / job.benchmark;
+        runS = (Math.max(LEAST_RUN_S, seconds - moving - ran) * Math.min(job.estimateS, most)) / plannedS;
         begun = ran > 0;
         if (submittedAt < begin) job.submittedAt = ran > 0 ? begin - LEAST_RUN_S : begin;
-        if (ran > 0 && job.runTimeLimitS !== null)
-          job.runTimeLimitS = Math.max(LEAST_RUN_S, job.runTimeLimitS - ran);
+        if (ran > 0 && limitS !== null) job.runTimeLimitS = Math.max(LEAST_RUN_S, limitS - ran);
       } else if (submittedAt < begin) job.submittedAt = begin;
       const simulated: SimJob = { job, sourceId: job.id, runS, limitS: null, siteId: null };
       if (begun) simulated.begun = true;

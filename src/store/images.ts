@@ -114,13 +114,23 @@ export type RunArray = [
   stopsAt: number | null,
   devices: string[][] | null,
   checkpointAt: number | null,
+  limitS: number | null,
 ];
+
+/**
+ * The limit of a run, seconds; null: none. Needs runs as r and jobs as j. Processes of releases before that column enter runs without it: then
+ * it is the job's own, which does not change while a run is live.
+ */
+export const limitOfRun = 'coalesce(r.limit_s, j.run_time_limit_s)';
+
+/** Until when a run goes on at most, epoch seconds; null: its limit is not known, or it has none. Needs runs as r and jobs as j. */
+export const untilLimit = `${epoch('coalesce(r.started_at, r.assigned_at)')} + ${limitOfRun}`;
 
 /** A RunArray; needs runs as r and jobs as j. */
 export const runArray = `json_build_array(
   r.site_id, r.epoch, r.machine_ids, r.machine_tasks, r.license_ids, r.license_amounts, ${epoch('coalesce(r.started_at, r.assigned_at)')}, r.planned_s,
   r.placed_by = 'SITE' AND r.started_at IS NULL,
-  CASE WHEN j.state = 'CANCELLING' THEN ${epoch('j.changed_at')} + coalesce((j.preempted ->> 'graceS')::float8, ${STOP_GRACE_S}) END, r.devices, ${epoch('r.checkpoint_at')})`;
+  CASE WHEN j.state = 'CANCELLING' THEN ${epoch('j.changed_at')} + coalesce((j.preempted ->> 'graceS')::float8, ${STOP_GRACE_S}) END, r.devices, ${epoch('r.checkpoint_at')}, ${limitOfRun})`;
 
 export function runFromArray(jobId: number, a: RunArray): Run {
   const [
@@ -136,10 +146,12 @@ export function runFromArray(jobId: number, a: RunArray): Run {
     stopsAt,
     devices,
     checkpointAt,
+    limitS,
   ] = a;
   const allocations = allocationsFrom(machineIds, machineTasks);
   const pools = poolsFrom(licenseIds, licenseAmounts);
-  const run: Run = { jobId, siteId, epoch, allocations, pools, start, plannedEnd: start + plannedS };
+  const plannedEnd = start + plannedS;
+  const run: Run = { jobId, siteId, epoch, allocations, pools, start, plannedEnd, limitS };
   if (devices !== null) run.devices = devices;
   if (checkpointAt !== null) run.checkpointAt = checkpointAt;
   if (stopsAt !== null) return stopping(run, stopsAt);
@@ -297,7 +309,7 @@ export const poolsAt = (siteId: string): string => `(
 /** LiveRun[] of other sites that have some of the grid's pools. */
 export const holdersElsewhere = (siteId: string): string => `(
   SELECT coalesce(json_agg(json_build_object('jobId', r.job_id, 'machineIds', '[]'::json, 'machineTasks', '[]'::json, 'amounts', '{}'::json,
-           'alone', false, 'taken', NULL, 'until', ${epoch('coalesce(r.started_at, r.assigned_at)')} + j.run_time_limit_s,
+           'alone', false, 'taken', NULL, 'until', ${untilLimit},
            'reservationId', j.reservation_id, 'pools', ${poolsOfRun}) ORDER BY r.job_id), '[]')
     FROM runs r JOIN jobs j ON j.id = r.job_id
    WHERE r.site_id <> ${siteId} AND r.ended_at IS NULL AND r.license_ids && (SELECT coalesce(array_agg(id), '{}') FROM licenses WHERE site_id IS NULL AND removed_at IS NULL))`;

@@ -4,7 +4,7 @@
  */
 import { endedStates } from '../core/states.js';
 import { list, table } from './columns.js';
-import { submittedAt } from './images.js';
+import { limitOfRun, submittedAt } from './images.js';
 import type { MailKind } from './job-fields.js';
 import type { Database } from './pool.js';
 import { seconds } from './read-rows.js';
@@ -129,7 +129,7 @@ ON CONFLICT DO NOTHING`,
 INSERT INTO mails (user_id, kind, key, job_id, at)
 SELECT u.id, 'LIMIT_80', 'LIMIT_80 job_' || j.id || ' ' || r.epoch, j.id, ${at}
   FROM runs r JOIN jobs j ON j.id = r.job_id ${owners}
- WHERE r.ended_at IS NULL AND r.started_at IS NOT NULL AND ${at} - r.started_at >= make_interval(secs => 0.8 * j.run_time_limit_s)
+ WHERE r.ended_at IS NULL AND r.started_at IS NOT NULL AND ${at} - r.started_at >= make_interval(secs => 0.8 * ${raw(limitOfRun)})
    AND ${wanted(raw("'LIMIT_80'"))}
 UNION ALL
 SELECT u.id, 'WAITED', 'WAITED job_' || j.id, j.id, ${at}

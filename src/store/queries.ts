@@ -1166,6 +1166,7 @@ const runReading: Reading<RunRow> = {
   policyVersion: 'policy_version',
   assignedAt: seconds('assigned_at'),
   plannedS: 'planned_s',
+  limitS: 'limit_s',
   ...courseReading,
   failedTask: 'failed_task',
   ending: 'ending',

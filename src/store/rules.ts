@@ -371,7 +371,7 @@ export interface StartedJob {
   /** Kinds, sorted. */
   licenses: readonly string[];
   resources: Amounts | null;
-  /** Seconds after which its run is stopped; null: never. */
+  /** Seconds after which its run is stopped: its own limit, else that of the site (`limitAt`); null: never. */
   runTimeLimitS: number | null;
   /** The reservation in which it runs, as long as that has not ended. */
   reservationId: number | null;

@@ -28,6 +28,7 @@ import {
   heldFromArray,
   type JobArray,
   jobArray,
+  limitOfRun,
   totalsFromTold,
 } from './images.js';
 import type { Database } from './pool.js';
@@ -95,8 +96,17 @@ export interface SimulationTask extends SimulatedWorld {
   acceptDistance: boolean;
 }
 
-/** The last run of a job that was not lost or stopped to be started again, up to its end or until now, and how long the job had waited for its machines; at a site that schedules itself, until it began. */
-export type RecordedRun = [seconds: number, plannedS: number, siteId: number, waitedS: number];
+/**
+ * The last run of a job that was not lost or stopped to be started again, up to its end or until now, and how long the job had waited for its
+ * machines; at a site that schedules itself, until it began. With the limit that the run had; null: none.
+ */
+export type RecordedRun = [
+  seconds: number,
+  plannedS: number,
+  siteId: number,
+  waitedS: number,
+  limitS: number | null,
+];
 
 /** A job (see images.ts) and that run. Null: it has none yet; NEVER: it ended without one. */
 export type RecordedJob = [JobArray, RecordedRun | 'NEVER' | null];
@@ -340,7 +350,7 @@ SELECT coalesce(json_agg(json_build_array(${raw(jobArray)},
     CASE WHEN r.site_id IS NOT NULL THEN json_build_array(
       CASE WHEN r.ended_at IS NULL THEN greatest(extract(epoch FROM clock_timestamp() - r.started_at)::float8, r.planned_s)
            ELSE extract(epoch FROM r.ended_at - r.started_at)::float8 END,
-      r.planned_s, r.site_id, greatest(0, extract(epoch FROM CASE r.placed_by WHEN 'SITE' THEN r.started_at ELSE r.assigned_at END - j.submitted_at)::float8))
+      r.planned_s, r.site_id, greatest(0, extract(epoch FROM CASE r.placed_by WHEN 'SITE' THEN r.started_at ELSE r.assigned_at END - j.submitted_at)::float8), ${raw(limitOfRun)})
          WHEN j.ended_at IS NOT NULL THEN '"NEVER"'::json END) ORDER BY j.id), '[]')::text AS texts,
     count(*)::integer AS jobs, max(j.id) AS last
   FROM (SELECT * FROM jobs
@@ -349,6 +359,6 @@ SELECT coalesce(json_agg(json_build_array(${raw(jobArray)},
          ORDER BY id LIMIT ${PAGE}) j
   JOIN users u ON u.id = j.user_id
   LEFT JOIN LATERAL (
-    SELECT assigned_at, started_at, ended_at, planned_s, site_id, placed_by FROM runs
+    SELECT assigned_at, started_at, ended_at, planned_s, site_id, placed_by, limit_s FROM runs
      WHERE job_id = j.id AND started_at IS NOT NULL AND (cause IS NULL OR cause NOT IN ('LOST', 'PREEMPTED', 'REQUEUED'))
      ORDER BY epoch DESC LIMIT 1) r ON true`;

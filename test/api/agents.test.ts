@@ -79,6 +79,7 @@ test('a machine counts from its first heartbeat, and whoever waits for it is wok
 
 test("a run's whole life: assigned, told, started, ended, shown with its outputs and decisions", async () => {
   await heartbeat();
+  await api.must(`mutation { updateSite(input: { site: "${site}", maxLimitS: 900 }) { id } }`);
   const told = assignments();
   await expect.poll(() => told.batches.length).toBe(1);
   expect(told.batches[0]).toMatchObject({ complete: true, assignments: [] });
@@ -108,13 +109,12 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
     simulatedIoS: 2,
     arrayIndex: 2,
   });
-  // It has the site's limit, which is told with each run that has none of its own.
-  expect(told.all()[0]?.runTimeLimitS).toBeNull();
-  await api.must(`mutation { updateSite(input: { site: "${site}", maxLimitS: 900 }) { id } }`);
+  // It keeps the limit that it was given: the site's then.
+  expect(told.all()[0]?.runTimeLimitS).toBe(900);
+  await api.must(`mutation { updateSite(input: { site: "${site}", maxLimitS: null }) { id } }`);
   const again = assignments();
   await expect.poll(() => again.all().map(({ runTimeLimitS }) => runTimeLimitS)).toEqual([900]);
   again.stop();
-  await api.must(`mutation { updateSite(input: { site: "${site}", maxLimitS: null }) { id } }`);
   const started = { job: id, epoch: 1, phase: 'STARTED', at: now() };
   expect(await report([started])).toEqual(['ACCEPTED']);
   expect(await report([started])).toEqual(['REPEATED']);

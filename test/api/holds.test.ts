@@ -453,6 +453,66 @@ it('has the licenses that it holds for its own jobs, and keeps them from all oth
   expect(await cancel(id)).toBe('ended');
 });
 
+it("counts the site's limit for a job without one, and for a run the one that it was given", async () => {
+  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
+    'mutation { registerSite(input: { name: "limited", maxLimitS: 300 }) { id } }',
+  );
+  const there = { site: registerSite.id };
+  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
+    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+    { input: { ...there, name: 'large', cpus: 8, memoryMb: 50_000 } },
+  );
+  const siteId = number(there.site);
+  const agent = { siteId, identity: 'b', instance: '1', host: 'i', version: '1', protocol: 3 };
+  const machines = [{ name: 'large', measured: null, problem: null, waits: null }];
+  await api.parts.store.registerAgent({ ...agent, simulated: true, machines }, Date.now() / 1000, 1);
+  const limitTo = (maxLimitS: number | null) =>
+    api.must('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
+      input: { ...there, maxLimitS },
+    });
+  // Only the one machine there has so much memory.
+  const large = { memoryMbPerTask: 2000 };
+  const made = await reserve({ ...there, kind: 'MAINTENANCE', from: inS(600), to: inS(1200) });
+  await assigned(await submit(large));
+
+  await limitTo(3600);
+  const second = await submit(large);
+  const why = 'query ($id: ID!) { job(id: $id) { whyWaiting { code fitsIfLimitS } } }';
+  type Why = { job: { whyWaiting: { code: string; fitsIfLimitS: number | null } } };
+  const reason = async () => (await api.must<Why>(why, { id: second })).job.whyWaiting;
+  await expect.poll(async () => (await reason()).code, { timeout: PATIENCE_MS }).toBe('RESERVED');
+  expect((await reason()).fitsIfLimitS).toBeGreaterThan(300);
+  expect(await cancel((made.hold as { id: string }).id)).toBe('ended');
+  await assigned(second);
+
+  // What they were given stays, whatever the site's limit is.
+  await limitTo(1);
+  const inTheWay = async (from: string) =>
+    (await reserve({ ...there, kind: 'MAINTENANCE', from, to: inS(9000) }, undefined, true)).runsInTheWay;
+  expect(await inTheWay(inS(200))).toBe(2);
+  expect(await inTheWay(inS(400))).toBe(1);
+  expect(await inTheWay(inS(3700))).toBe(0);
+
+  // And a job of a reservation needs none of its own where the site's is short enough.
+  const name = 'brief';
+  const asked = { ...there, kind: 'USER', name, machines: [registerMachine.id], cpus: 1, to: inS(1000) };
+  expect(await reserve({ ...asked, onConflict: 'AFTER_JOBS' })).not.toHaveProperty('message');
+  const faults = async (): Promise<string[]> => {
+    const job = { ...large, command: 'true', estimateS: 10, reservation: name };
+    const { submitJobs } = await api.must<{ submitJobs: { errors: { field: string }[] } }>(
+      'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs }) { errors { field } } }',
+      { jobs: [job] },
+    );
+    return submitJobs.errors.map(({ field }) => field);
+  };
+  for (const limit of [null, 2000]) {
+    await limitTo(limit);
+    expect(await faults()).toEqual(['runTimeLimitS']);
+  }
+  await limitTo(900);
+  expect(await faults()).toEqual([]);
+});
+
 /** One more, with an agent. */
 async function unusedMachine(): Promise<{ machine: string }> {
   const input = { site, name: 'exam', cpus: 16, memoryMb: 1000 };

@@ -113,12 +113,12 @@ describe('observed waits', () => {
       ],
     };
     const of = (cpus: number, runTimeLimitS: number | null) =>
-      observedFor(load, job({ id: 1, tasks: 1, cpusPerTask: cpus, runTimeLimitS }))?.waitS;
+      observedFor({ load }, job({ id: 1, tasks: 1, cpusPerTask: cpus, runTimeLimitS }))?.waitS;
     expect(of(1, 3_600)).toBe(10);
     expect(of(4, 3_600)).toBe(20);
     expect(of(16, 240)).toBe(20);
     expect(of(5_000, null)).toBe(30);
-    expect(observedFor(EMPTY, job({ id: 1 }))).toBeNull();
+    expect(observedFor({ load: EMPTY }, job({ id: 1 }))).toBeNull();
   });
 });
 

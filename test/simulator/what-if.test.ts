@@ -163,7 +163,7 @@ describe('a site that schedules itself', () => {
   });
 
   it('keeps no job waiting that ran when the window began', () => {
-    const ran: RecordedJob = [short(1)[0], [100, 100, 1, 0]];
+    const ran: RecordedJob = [short(1)[0], [100, 100, 1, 0, null]];
     const { jobs, all } = tried([ran, short(2, { submittedAt: 60 })], load(), { ...cpus(1), from: 60 });
     expect(jobs).toBe(1);
     // It ends at 100, when the other has waited for 40 of the 50 s.
@@ -174,7 +174,7 @@ describe('a site that schedules itself', () => {
     // The other site is full until 50, and seems to be for hours when the last job comes.
     const wide = (id: number, seconds: number): RecordedJob => [
       recorded(plainJob({ id, submittedAt: 0, estimateS: 4000, cpusPerTask: 4 })),
-      [seconds, 4000, 2, 0],
+      [seconds, 4000, 2, 0, null],
     ];
     const last = short(3, { submittedAt: 1, cpusPerTask: 2, runTimeLimitS: null });
     const of = (takeBackAfterS: number | null, policy = FCFS, ...jobs: RecordedJob[]) =>
@@ -215,7 +215,7 @@ describe('a site that schedules itself', () => {
 it('knows the classes of jobs of either policy', () => {
   const job = (id: number, submittedAt: number, of: string | null): RecordedJob => [
     recorded(plainJob({ id, submittedAt, estimateS: 1000, class: of })),
-    [1000, 1000, 1, 0],
+    [1000, 1000, 1, 0, null],
   ];
   // The scavenger is stopped at 100, is gone at 130, and runs again from 1130 to 2130.
   const candidate = parsePolicy({ ...FCFS, classes: { spare: { scavenger: true } } });
@@ -241,22 +241,72 @@ describe('a recorded run', () => {
 
   it('computes for what is left of it behind the moving of its data, and moves them where it goes', () => {
     // The second waits for the first: 10 s for the data, and 90 or the estimate of 100 or nothing to compute.
-    expect(waits(there, [100, 100, 1, 0], null)).toBe(100 / 2);
+    expect(waits(there, [100, 100, 1, 0, null], null)).toBe(100 / 2);
     expect(waits(there, null, null)).toBe(110 / 2);
-    expect(waits(there, [5, 100, 1, 0], null)).toBeCloseTo(10.001 / 2, 9);
+    expect(waits(there, [5, 100, 1, 0, null], null)).toBeCloseTo(10.001 / 2, 9);
     // It ran where the data lie, and half as fast.
-    expect(waits(there, [100, 200, 2, 0], null)).toBe(60 / 2);
+    expect(waits(there, [100, 200, 2, 0, null], null)).toBe(60 / 2);
     // With the data at hand nothing is moved.
-    expect(waits({ ...there, datasets: [{ id: 1, sizeMb: 200, siteIds: [1] }] }, [90, 100, 1, 0], null)).toBe(
-      90 / 2,
-    );
+    expect(
+      waits({ ...there, datasets: [{ id: 1, sizeMb: 200, siteIds: [1] }] }, [90, 100, 1, 0, null], null),
+    ).toBe(90 / 2);
+  });
+});
+
+describe("the limit of a job without one of its own is its site's", () => {
+  const limited = (maxLimitS: number | null) => ({
+    sites: [{ ...site(1), maxLimitS }],
+    acceptDistance: true,
+  });
+  const job = (id: number, estimateS: number, change: Partial<Job> = {}) =>
+    recorded(plainJob({ id, submittedAt: 0, estimateS, ...change }));
+  /** When the last of them is over. */
+  const over = (change: Partial<SimulationTask>, ...jobs: RecordedJob[]) =>
+    whatIf(task(jobs, change)).history.lengthS;
+
+  it('by which its run is stopped, as fast as its machine may be', () => {
+    expect(over(limited(null), [job(1, 150), null])).toBe(150);
+    expect(over(limited(200), [job(1, 150), null])).toBe(150);
+    expect(over(limited(100), [job(1, 150), null])).toBe(100);
+    expect(over(limited(100), [job(1, 150, { runTimeLimitS: 60 }), null])).toBe(60);
+    for (const benchmark of [0.5, 2]) {
+      const machines = [machine({ id: 1, cpus: 1, benchmark })];
+      expect(over({ ...limited(100), machines }, [job(1, 300), null])).toBe(100);
+      expect(over({ ...limited(100), machines }, [job(1, 40), null])).toBe(40 / benchmark);
+    }
+    const own = { ...FCFS, local: { kind: 'external' as const, queueLimit: 10, takeBackAfterS: null } };
+    const there = { ...limited(100), baseline: own, candidate: own };
+    expect(over(there, [job(1, 150), null])).toBe(100);
+    expect(over(there, [job(1, 50), null])).toBe(50);
+  });
+
+  it('and no other where it runs elsewhere', () => {
+    // Of an estimate of 150, 100 were planned for it; it took 90.
+    const ran: RecordedJob = [job(1, 150), [90, 100, 1, 0, 100]];
+    for (const limit of [100, 120, null]) expect(over(limited(limit), ran)).toBeCloseTo(90, 9);
+    expect(over(limited(50), ran)).toBe(50);
+  });
+
+  it('of a run that was there when the window began, what is left of it', () => {
+    const ran: RecordedJob = [job(1, 150), [90, 100, 1, 0, 100]];
+    const window = { ...limited(100), from: 80 };
+    const next = (at: number): RecordedJob => [job(2, 10, { submittedAt: at }), null];
+    expect(whatIf(task([ran, next(80)], window)).all.baseline.waitMeanS).toBeCloseTo(10, 2);
+  });
+
+  it('a trace says the limits of its jobs, and those that are too long for all sites never start', () => {
+    const line = (id: number, run: number, asked: number) =>
+      `${id} 0 0 ${run} 1 -1 -1 1 ${asked} -1 1 1 1 -1 1 -1 -1 -1`;
+    const trace = [line(1, 50, 100), line(2, 50, 101)].join('\n');
+    const { all } = whatIf(task([], { ...limited(100), trace }));
+    expect(all.baseline).toMatchObject({ ended: 1, neverStarted: 1 });
   });
 });
 
 describe('what happened', () => {
   const brief = (id: number, submittedAt: number, estimateS = 3600) =>
     recorded(plainJob({ id, submittedAt, estimateS }));
-  const run = (seconds: number, waitedS: number): RecordedRun => [seconds, 3600, 1, waitedS];
+  const run = (seconds: number, waitedS: number): RecordedRun => [seconds, 3600, 1, waitedS, null];
 
   it('is not made up: jobs that were cancelled before they ran kept nobody waiting', () => {
     const jobs: RecordedJob[] = [
@@ -316,6 +366,14 @@ describe('holds', () => {
     expect(waits([[limited(1, 20, 81), null]], [])).toBe(0);
   });
 
+  it("are not reached into by the site's limit, where a job has none", () => {
+    const at = (maxLimitS: number, one: RecordedJob) =>
+      waits([one], [hold()], { sites: [{ ...site(1), maxLimitS }] });
+    expect(at(80, [limited(1, 20, null), null])).toBe(0);
+    expect(at(81, [limited(1, 20, null), null])).toBe(180);
+    expect(at(81, [limited(1, 20, 80), null])).toBe(0);
+  });
+
   it('count from when they were made until they were canceled', () => {
     expect(waits([[limited(1, 20, 81), null]], [hold({}, { madeAt: 21 })])).toBe(0);
     expect(waits([[limited(1, 20, 81), null]], [hold({}, { endedAt: 60 })])).toBe(40);
@@ -323,10 +381,13 @@ describe('holds', () => {
   });
 
   it('leave what ran when the window began where it was', () => {
-    const ran: RecordedJob = [limited(1, 0, 500), [80, 50, 1, 0]];
+    const ran: RecordedJob = [limited(1, 0, 500), [80, 50, 1, 0, 500]];
     // It ends at 80, and what follows has until 100.
-    expect(waits([ran, [limited(2, 50, 20), [20, 50, 1, 0]]], [hold()], { from: 40 })).toBeCloseTo(30, 2);
-    expect(waits([ran, [limited(2, 50, 21), [20, 50, 1, 0]]], [hold()], { from: 40 })).toBeCloseTo(150, 2);
+    expect(waits([ran, [limited(2, 50, 20), [20, 20, 1, 0, 20]]], [hold()], { from: 40 })).toBeCloseTo(30, 2);
+    expect(waits([ran, [limited(2, 50, 21), [20, 21, 1, 0, 21]]], [hold()], { from: 40 })).toBeCloseTo(
+      150,
+      2,
+    );
   });
 
   describe('that preempt', () => {
@@ -365,7 +426,7 @@ describe('holds', () => {
     });
 
     it('stop nothing where they had begun when the window did', () => {
-      const ran: RecordedJob = [limited(1, 0, null), [80, 50, 1, 0]];
+      const ran: RecordedJob = [limited(1, 0, null), [80, 50, 1, 0, null]];
       expect(over([ran], [hold({ from: 10 }, { preempts: true })], { from: 40 })).toBeCloseTo(40, 2);
     });
   });
@@ -438,7 +499,7 @@ describe('preemption', () => {
   it('of a candidate stops what the policy in force lets run, and what it costs is told', () => {
     const job = (id: number, submittedAt: number, preemptionClass: number): RecordedJob => [
       recorded(plainJob({ id, submittedAt, estimateS: 1000, preemptionClass })),
-      [id === 1 ? 1000 : 100, 1000, 1, id === 1 ? 0 : 500],
+      [id === 1 ? 1000 : 100, 1000, 1, id === 1 ? 0 : 500, null],
     ];
     const candidate = parsePolicy({ ...FCFS, preemption: { graceS: 30, exemptS: 60, cancelBelow: 0 } });
     const { all } = whatIf(task([job(1, 0, 0), job(2, 500, 1)], { candidate }));

@@ -622,6 +622,7 @@ export function describeStore(
           pools: [],
           start: T0 + 1,
           plannedEnd: T0 + 101,
+          limitS: null,
         });
         await nothingBroken();
       });
@@ -1371,6 +1372,40 @@ export function describeStore(
         expect(await refusals(short, machine, T0)).toEqual([]);
         expect(await refusals(long, machine, T0 + 199)).toHaveLength(1);
         expect(await refusals(long, machine, T0 + 200)).toEqual([]);
+        await nothingBroken();
+      });
+
+      it("counts the site's limit for a job without one, as it was when the job started", async () => {
+        const [early, own, late, other] = (await dispatched(world, user, site, [
+          newJob({ cpusPerTask: 1 }),
+          newJob({ cpusPerTask: 1, runTimeLimitS: 50 }),
+          newJob({ cpusPerTask: 1 }),
+          newJob({ cpusPerTask: 1 }),
+        ])) as [number, number, number, number];
+        const { id } = await world.createHold(hold());
+        expect(await refusals(early, machine, T0)).toHaveLength(1);
+        await world.setMaxLimit(site, 101);
+        expect(await refusals(early, machine, T0)).toHaveLength(1);
+        await world.setMaxLimit(site, 100);
+        for (const job of [early, own]) expect(await refusals(job, machine, T0)).toEqual([]);
+        await world.cancelHold(id as number);
+        await world.setMaxLimit(site, 300);
+        expect(await refusals(late, machine, T0)).toEqual([]);
+        await world.setMaxLimit(site, null);
+        expect(await refusals(other, machine, T0)).toEqual([]);
+        await world.setMaxLimit(site, 10);
+
+        const limits = [100, 50, 300, null];
+        const { jobs } = await store.loadGrid(10);
+        expect(jobs.map(({ run }) => run?.limitS)).toEqual(limits);
+        const { assignments } = await store.assignments(site, null, 10, 1e6);
+        expect(assignments.map(({ runTimeLimitS }) => runTimeLimitS)).toEqual(limits);
+        const inTheWay = async (from: number) =>
+          (await world.createHold(hold({ times: [{ from: T0 + from, to: T0 + from + 1 }] }))).runs;
+        expect(await inTheWay(49)).toEqual([early, own, late, other]);
+        expect(await inTheWay(99)).toEqual([early, late, other]);
+        expect(await inTheWay(100)).toEqual([late, other]);
+        expect(await inTheWay(300)).toEqual([other]);
         await nothingBroken();
       });
 
@@ -2694,6 +2729,28 @@ export function describeStore(
           'stale-epoch',
           'repeated',
         ]);
+        await nothingBroken();
+      });
+
+      it("ends runs of jobs without a limit by the site's, as it was when they started", async () => {
+        await world.setMaxLimit(site, 60);
+        const [a] = await assigned(world, user, site, machine, [newJob({ killGraceS: 5 })]);
+        await world.setMaxLimit(site, 600);
+        const [b] = await assigned(world, user, site, machine, [newJob({ killGraceS: 5 })]);
+        await world.setMaxLimit(site, null);
+        const [c] = await assigned(world, user, site, machine, [newJob()]);
+        await world.setMaxLimit(site, 1);
+        const all = [a!, b!, c!];
+        await store.reportRuns(
+          site,
+          all.map((id) => report(id, 1)),
+          MAX_ATTEMPTS,
+        );
+        expect((await store.sweep(rules(T0 + 105))).overLimit).toBe(0);
+        expect((await store.sweep(rules(T0 + 106))).overLimit).toBe(1);
+        expect(await states(all)).toEqual(['FAILED', 'RUNNING', 'RUNNING']);
+        expect((await store.sweep(rules(T0 + 646, { lostAfterS: 1e6 }))).overLimit).toBe(1);
+        expect(await states(all)).toEqual(['FAILED', 'FAILED', 'RUNNING']);
         await nothingBroken();
       });
 

@@ -43,6 +43,7 @@ export interface MemoryRun {
   whole: WholeMachines | null;
   assignedAt: number;
   plannedS: number;
+  limitS: number | null;
   startedAt: number | null;
   endedAt: number | null;
   checkpointAt: number | null;

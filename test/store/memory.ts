@@ -384,6 +384,11 @@ export class MemoryStore implements Store {
     this.event('SCHEDULER', id, null);
   }
 
+  setMaxLimit(siteId: number, maxLimitS: number | null): void {
+    (this.sites.get(siteId) as Site).maxLimitS = maxLimitS;
+    this.event('SITE', siteId, siteId);
+  }
+
   setSiteState(siteId: number, state: SiteState): void {
     (this.sites.get(siteId) as Site).state = state;
     this.event('SITE', siteId, siteId);
@@ -623,9 +628,9 @@ export class MemoryStore implements Store {
         return { id, name, available: state === 'UP', has: hasOf(machine) };
       }),
       open: [...this.openTimes(siteId), ...this.heldElsewhere(siteId)],
-      runs: runs.map(({ jobId, allocations, pools, startedAt, assignedAt, whole }) => {
+      runs: runs.map(({ jobId, allocations, pools, startedAt, assignedAt, whole, limitS }) => {
         const job = this.jobs.get(jobId) as MemoryJob;
-        const { cpusPerTask: cpus, memoryMbPerTask: memoryMb, resourcesPerTask, runTimeLimitS } = job;
+        const { cpusPerTask: cpus, memoryMbPerTask: memoryMb, resourcesPerTask } = job;
         return {
           jobId,
           machineIds: allocations.map(({ machineId }) => machineId),
@@ -633,7 +638,7 @@ export class MemoryStore implements Store {
           amounts: { ...resourcesPerTask, cpus, memoryMb },
           alone: whole === null ? job.exclusive !== null : whole.taken === null,
           taken: whole?.taken ?? null,
-          until: runTimeLimitS === null ? null : (startedAt ?? assignedAt) + runTimeLimitS,
+          until: limitS === null ? null : (startedAt ?? assignedAt) + limitS,
           reservationId: job.reservationId,
           pools,
         };
@@ -1012,13 +1017,17 @@ export class MemoryStore implements Store {
         }),
       now: context.now,
     };
+    const { maxLimitS = null } = this.sites.get(siteId) as Site;
+    const limitOf = (job: MemoryJob): number | null => job.runTimeLimitS ?? maxLimitS;
     const accepted: Start[] = [];
     const devices = new Map<number, string[][] | null>();
     const refused: Applied['refused'] = [];
     for (const start of starts) {
       const named = accepted.some((other) => other.jobId === start.jobId);
       const here = up && start.siteId === siteId && !named;
-      const why = here ? admitStart(start, this.jobs.get(start.jobId), free) : 'it does not fit the truth';
+      const job = this.jobs.get(start.jobId);
+      const asked = job && { ...job, runTimeLimitS: limitOf(job) };
+      const why = here ? admitStart(start, asked, free) : 'it does not fit the truth';
       if (why === null) {
         accepted.push(start);
         devices.set(start.jobId, takeDevices(start, this.jobs.get(start.jobId) as MemoryJob, free));
@@ -1037,6 +1046,7 @@ export class MemoryStore implements Store {
         whole,
         assignedAt: Math.max(ms(context.now), job.dispatchedAt ?? 0),
         plannedS: start.plannedDuration,
+        limitS: limitOf(job),
         placedBy: start.allocations.length === 0 ? 'SITE' : 'SERVICE',
       });
       this.occupy(job, { ...start, whole }, 1);
@@ -1065,6 +1075,7 @@ export class MemoryStore implements Store {
         pools: [],
         devices: null,
         whole: null,
+        limitS: job.runTimeLimitS,
         startedAt: null,
         endedAt: null,
         checkpointAt: null,
@@ -1138,11 +1149,11 @@ export class MemoryStore implements Store {
       ofSite
         .filter(({ startedAt }) => startedAt === null || startedAt > now - WAITS_SEEN_S)
         .sort((a, b) => (b.startedAt ?? Infinity) - (a.startedAt ?? Infinity) || b.jobId - a.jobId)
-        .map(({ jobId, startedAt, assignedAt }) => {
+        .map(({ jobId, startedAt, assignedAt, limitS }) => {
           const job = this.jobs.get(jobId) as MemoryJob;
           return {
             cpus: cpusOf(job),
-            limitS: job.runTimeLimitS,
+            limitS,
             waitS: (startedAt ?? now) - assignedAt,
             began: startedAt !== null,
           };
@@ -2217,12 +2228,12 @@ export class MemoryStore implements Store {
       outcome.lostRuns += end(atPeers.slice(0, limit), 'LOST');
     }
     const over = live().filter((run) => {
-      const { runTimeLimitS, killGraceS } = this.jobs.get(run.jobId) as MemoryJob;
+      const { killGraceS } = this.jobs.get(run.jobId) as MemoryJob;
       return (
         run.startedAt !== null &&
         run.placedBy === 'SERVICE' &&
-        runTimeLimitS !== null &&
-        run.startedAt < now - (runTimeLimitS + killGraceS + rules.runTimeGraceS)
+        run.limitS !== null &&
+        run.startedAt < now - (run.limitS + killGraceS + rules.runTimeGraceS)
       );
     });
     outcome.overLimit = end(over.slice(0, limit), 'RUN_TIME_LIMIT');
@@ -2577,8 +2588,9 @@ export class MemoryStore implements Store {
   private coreRun(jobId: number, epoch: number): Run {
     const run = this.runs.get(`${jobId}/${epoch}`) as MemoryRun;
     const start = run.startedAt ?? run.assignedAt;
-    const { siteId, allocations, pools, plannedS } = run;
-    const core: Run = { jobId, siteId, epoch, allocations, pools, start, plannedEnd: start + plannedS };
+    const { siteId, allocations, pools, plannedS, limitS } = run;
+    const plannedEnd = start + plannedS;
+    const core: Run = { jobId, siteId, epoch, allocations, pools, start, plannedEnd, limitS };
     if (run.devices) core.devices = run.devices;
     if (run.checkpointAt !== null) core.checkpointAt = run.checkpointAt;
     const { state, changedAt, preempted } = this.jobs.get(jobId) as MemoryJob;
@@ -2615,6 +2627,7 @@ export class MemoryStore implements Store {
       siteAgentId: isAtSite(run) ? this.siteAgent(run.siteId) : null,
       machines,
       plannedS: run.plannedS,
+      runTimeLimitS: run.limitS,
       simulatedS: job.simulatedRunS === null ? null : (job.simulatedRunS * job.benchmark) / slowest,
       simulatedIoS: job.simulatedIoS === null ? null : (job.simulatedIoS * job.benchmark) / slowest,
       inputs: job.inputs,

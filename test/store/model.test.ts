@@ -445,6 +445,13 @@ const operations = fc.oneof(
   operation('site', fc.tuple(siteId, siteState), async (world, _, [site, state]) => {
     await world.setSiteState(site, state as 'UP');
   }),
+  operation(
+    'limit of a site',
+    fc.tuple(siteId, fc.constantFrom(null, 40, 60)),
+    async (world, _, [site, limit]) => {
+      await world.setMaxLimit(site, limit);
+    },
+  ),
   operation('machine', fc.tuple(machineId, siteState), async (world, _, [machine, state]) => {
     await world.setMachineState(machine, state as 'UP');
   }),
@@ -500,7 +507,8 @@ async function setUp(world: World): Promise<void> {
 
 async function whatItIs({ store, events, ratioPoints }: World) {
   const { cursor: _, traffic, totals, ...grid } = await store.loadGrid(100);
-  // Events have times of their own: in which interval they fall is no property of the operations.
+  // Events have times of their own: in which interval they fall is no property of the operations, nor by when a run has to be gone.
+  for (const { run } of grid.jobs) if (run?.stopsAt !== undefined) run.stopsAt = Infinity;
   const came = new Map<number, [number, number]>();
   for (const { siteId: site, arrivals, services } of traffic) {
     const [a, s] = came.get(site) ?? [0, 0];

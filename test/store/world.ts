@@ -27,6 +27,8 @@ export interface World {
   setUserClass(userId: number, userClass: UserClass): Promise<void>;
   addSite(name: string, maxRunningJobs?: number | null): Promise<number>;
   setSiteState(siteId: number, state: 'UP' | 'DRAINING' | 'DOWN'): Promise<void>;
+  /** The longest limit of jobs there, and the limit of those without one; null: any. */
+  setMaxLimit(siteId: number, maxLimitS: number | null): Promise<void>;
   addScheduler(name: string, parentId?: number | null): Promise<number>;
   /** Hangs a site under a scheduler; null: under the root. */
   moveSite(siteId: number, schedulerId: number | null): Promise<void>;
@@ -247,6 +249,7 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     setUserClass: async (userId, userClass) => store.setUserClass(userId, userClass),
     addSite: async (name, maxRunningJobs = null) => store.addSite(name, null, maxRunningJobs),
     setSiteState: async (siteId, state) => store.setSiteState(siteId, state),
+    setMaxLimit: async (siteId, maxLimitS) => store.setMaxLimit(siteId, maxLimitS),
     addScheduler: async (name, parentId = null) => store.addScheduler(name, parentId),
     moveSite: async (siteId, schedulerId) => store.moveSite(siteId, schedulerId),
     removeScheduler: async (id) => store.removeScheduler(id),
@@ -385,6 +388,7 @@ export async function postgresWorld(
       return (await done<{ id: number }>(directory.registerSite(site, actor))).id;
     },
     setSiteState: (siteId, state) => done(directory.updateSite(siteId, { state }, actor)),
+    setMaxLimit: (siteId, maxLimitS) => done(directory.updateSite(siteId, { maxLimitS }, actor)),
     addScheduler: async (name, parentId = null) =>
       (await done<{ id: number }>(directory.createScheduler({ name, parentId }, actor))).id,
     moveSite: (siteId, schedulerId) => done(directory.updateSite(siteId, { schedulerId }, actor)),

@@ -101,6 +101,8 @@ interface Reservable {
   open: boolean;
   /** Of its next times. */
   longestS: number;
+  /** What jobs without a limit of their own have at its site; null: none. */
+  siteLimitS: number | null;
   /** Its site has its own scheduler, which knows of no reservations of ours: no job would ever start in it. */
   elsewhere: boolean;
 }
@@ -186,7 +188,9 @@ async function reservationsOf(
       .flatMap((parsed) => (parsed?.type === 'hold' ? [parsed.id] : []));
     const holds = await queries.holdsNamed(ids, [...some]);
     const times = await queries.openTimesOf(holds.map(({ id }) => id));
-    const elsewhere = removedToo ? new Set() : await withOwnScheduler(holds, queries);
+    const siteIds = removedToo ? [] : [...new Set(holds.map(({ siteId }) => siteId))];
+    const sites = siteIds.length === 0 ? [] : await queries.sitesByIds(siteIds);
+    const elsewhere = await withOwnScheduler(sites, queries);
     // Of the same name the one that has not ended, else the latest.
     for (const { id, name, kind, siteId, userId, userIds, endedAt } of holds) {
       if (kind === 'MAINTENANCE') continue;
@@ -196,6 +200,7 @@ async function reservationsOf(
       const one = {
         ...{ id, userIds: [userId, ...userIds], open: removedToo || endedAt === null },
         longestS: removedToo ? Infinity : Math.max(0, ...lengths),
+        siteLimitS: sites.find((site) => site.id === siteId)?.maxLimitS ?? null,
         elsewhere: elsewhere.has(siteId),
       };
       for (const called of [name, globalId('hold', id)])
@@ -207,11 +212,10 @@ async function reservationsOf(
 
 /** Ids of the sites that schedule themselves. */
 async function withOwnScheduler(
-  holds: readonly { siteId: number }[],
-  queries: Pick<Queries, 'sitesByIds' | 'policy'>,
+  sites: readonly { id: number; localPolicy: unknown }[],
+  queries: Pick<Queries, 'policy'>,
 ): Promise<Set<number>> {
-  if (holds.length === 0) return new Set();
-  const sites = await queries.sitesByIds([...new Set(holds.map(({ siteId }) => siteId))]);
+  if (sites.length === 0) return new Set();
   const local = ((await queries.policy())?.document as Policy | undefined)?.local;
   const own = sites.filter(({ localPolicy }) => {
     const policy = (localPolicy as Policy['local'] | null) ?? local;
@@ -449,7 +453,7 @@ class JobChecks {
   }
 
   /** `userId`: who has to be one who may run jobs in it; null: nobody. */
-  reserved(named: string, limitS: number | null, userId: number | null): number {
+  reserved(named: string, ownLimitS: number | null, userId: number | null): number {
     const found = this.places.reservations.get(named);
     if (!found?.open || (userId !== null && !found.userIds.includes(userId))) {
       const accepted = `name or id of a reservation${userId === null ? '' : ' in which you may run jobs'} that has not ended`;
@@ -462,6 +466,7 @@ class JobChecks {
         named,
         'a reservation at a site without a scheduler of its own, in which no job of a reservation could start',
       );
+    const limitS = ownLimitS ?? found.siteLimitS;
     if (found.longestS < Infinity && (limitS === null || limitS > found.longestS))
       this.refuse('runTimeLimitS', limitS, `up to ${found.longestS}, the length of the reservation`);
     return found.id;

@@ -4,7 +4,6 @@ import { poolsAskedBy } from '../../core/model.js';
 import { MAX } from '../../platform/limits.js';
 import type { FeedBatch } from '../../store/feed.js';
 import { eventPredicate, jobPredicate } from '../../store/job-filter.js';
-import type { Queries } from '../../store/queries.js';
 import type { EventRow } from '../../store/rows.js';
 import { isGivenUp, isNews } from '../../store/rules.js';
 import type { Cursor, ListPlace, Assignment as StoredAssignment } from '../../store/store.js';
@@ -157,7 +156,6 @@ export function createSubscriptionsService(parts: ServiceParts) {
         const checkpoints = await assignedCheckpoints(queries, runs);
         const names = await namesOf(runs);
         const nodes = await fittingNodes(queries, siteId, runs, parts.now());
-        const maxLimitS = await maxLimitFor(queries, siteId, runs);
         return (run: StoredAssignment): Assignment[] => {
           const parts = partsOf(run, agentId);
           // Of a run whose tasks on the agent's machines have all ended, there is nothing to do.
@@ -166,7 +164,6 @@ export function createSubscriptionsService(parts: ServiceParts) {
             assignment(run, {
               ...{ user: names.get(run.userId) as string, parts },
               ...{ inputs: inputs(run.jobId), checkpoint: checkpoints(run, parts), ...nodes(run) },
-              runTimeLimitS: run.runTimeLimitS ?? maxLimitS,
             }),
           ];
         };
@@ -235,17 +232,6 @@ export function createSubscriptionsService(parts: ServiceParts) {
 const concernsAgents = (event: EventRow, siteId: number): boolean =>
   isNews(event, siteId) || isGivenUp(event, siteId, 'LOST');
 
-/** What runs of jobs without a limit get at the site; null: no limit, or all have one of their own. */
-async function maxLimitFor(
-  queries: Pick<Queries, 'sitesByIds'>,
-  siteId: number,
-  runs: readonly StoredAssignment[],
-): Promise<number | null> {
-  if (runs.every(({ runTimeLimitS }) => runTimeLimitS !== null)) return null;
-  const [site] = await queries.sitesByIds([siteId]);
-  return site?.maxLimitS ?? null;
-}
-
 /** What a part of a list has for a cursor: who goes on from there begins anew. */
 const BEFORE_ALL = '0';
 
@@ -266,10 +252,7 @@ const ACTIONS: Readonly<Record<StoredAssignment['state'], AssignmentAction>> = {
  */
 const assignment = (
   run: StoredAssignment,
-  looked: Pick<
-    Assignment,
-    'user' | 'inputs' | 'checkpoint' | 'parts' | 'nodes' | 'partNodes' | 'runTimeLimitS'
-  >,
+  looked: Pick<Assignment, 'user' | 'inputs' | 'checkpoint' | 'parts' | 'nodes' | 'partNodes'>,
 ): Assignment =>
   Object.assign({}, run, {
     job: globalId('job', run.jobId),

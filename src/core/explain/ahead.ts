@@ -14,6 +14,7 @@ import {
   asksPools,
   type Held,
   type Job,
+  limitAt,
   type PoolAmount,
   type Reservation,
   type Run,
@@ -117,7 +118,7 @@ function notBefore(ahead: Grid, siteId: number, job: Job, now: number): Predicte
   if (whyNeverFits(requirement, eligible) !== null) return null;
   const nothing = { siteId, expected: false, allocations: [], pools: [], plannedDuration: 0 };
   if (entry.resources.shared) return { ...nothing, at: now };
-  const limit = job.runTimeLimitS ?? Infinity;
+  const limit = limitAt(job, entry.site);
   const work = entry.resources.plannedWork(job.estimateS * job.benchmark, limit);
   const found = new Timeline(ahead, entry, now).earliestOpening(requirement, eligible, work, limit);
   return found && { ...nothing, at: found.at };

@@ -40,7 +40,7 @@ export function figuresOf(entry: SiteEntry, job: Job, { ageS, isStale }: { ageS:
       load.waitingJobs === 0 ? '' : ` (${rounded(load.waitingCpuS / 3600)} CPU-hours by their limits)`
     }, ${jobs(handedOver.jobs, 'job')} of ours waiting, ${numbers.busyCpus} of ${numbers.siteCpus} CPUs in use.`,
   ];
-  const observed = observedFor(load, job);
+  const observed = observedFor(site, job);
   if (observed === null) said.push('No job of ours has lately started there.');
   else {
     numbers.observedWaitS = observed.waitS;

@@ -8,7 +8,7 @@ import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type { EligibleMachines, LicenseState } from '../grid/site-resources.js';
 import { localKindOf } from '../local/registry.js';
-import type { DispatchExplanation, Job } from '../model.js';
+import { type DispatchExplanation, type Job, limitAt } from '../model.js';
 import { localPolicyOf, type Policy, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence } from '../reasons.js';
 import { shownRequest } from '../resources/devices.js';
@@ -262,7 +262,7 @@ function startsNow(
   job: Job,
 ): PredictedStart | null {
   if (free.full || free.entry.queue.length > 0) return null;
-  const limit = job.runTimeLimitS ?? Infinity;
+  const limit = limitAt(job, free.entry.site);
   const work = free.site.plannedWork(workOf(job), limit);
   const opening = free.openingNow(requirement, eligible, work, limit);
   return opening && predicted(free.entry, work, opening);

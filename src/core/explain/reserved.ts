@@ -15,7 +15,16 @@ import {
 import { siteCycle } from '../local/cycle.js';
 import { SitePasses } from '../local/pass.js';
 import { handOverLimit, imageOf, promisesFrom } from '../local/registry.js';
-import type { Allocation, Held, Job, PoolAmount, Reservation, Run, Start } from '../model.js';
+import {
+  type Allocation,
+  type Held,
+  type Job,
+  limitAt,
+  type PoolAmount,
+  type Reservation,
+  type Run,
+  type Start,
+} from '../model.js';
 import { localPolicyOf, type Policy } from '../policy.js';
 import { type Column, columnOf, shift } from '../resources/column.js';
 import { Claims, isOlder, LicenseCopies } from '../resources/licenses.js';
@@ -59,7 +68,7 @@ function nextLook(
   const image = imageOf(memory);
   if (image !== null) {
     // With another limit the job is another one, to which nothing was promised.
-    const isAnother = grid.job(job.id)?.runTimeLimitS !== job.runTimeLimitS;
+    const isAnother = grid.limitOf(job.id) !== limitAt(job, site);
     const jobs = isAnother ? image.jobs.filter(({ jobId }) => jobId !== job.id) : image.jobs;
     const local = localPolicyOf(site, policy);
     copy.keepMemory(site.id, promisesFrom(copy, site.id, local, { ...image, jobs }, now));
@@ -173,7 +182,7 @@ function reservedFor(
   promised: readonly Promised[],
 ): Reserved | null {
   const { now } = context;
-  const limit = job.runTimeLimitS ?? Infinity;
+  const limit = limitAt(job, entry.site);
   const { machines, pools } = entry.resources.eligible(grid.requirementOf(job).signature);
   const holds = [entry.resources, ...pools.flatMap(({ of }) => of)].flatMap((one) => one.holds);
   const claims = pools.length === 0 ? [] : new Claims(grid, entry.site.id, new LicenseCopies(now)).others;
@@ -222,10 +231,9 @@ function latestStart(
   const profile = new Profile(resources, now);
   const requirement = grid.requirementOf(job);
   const eligible = resources.eligible(requirement.signature);
-  const limitOf = (id: number): number => grid.job(id)?.runTimeLimitS ?? Infinity;
   // Past its limit it has its grace (`Grid.advance`).
   const latestEnd = ({ run: { start }, jobId, end }: RunState): number =>
-    Math.max(start + limitOf(jobId), end, now);
+    Math.max(start + grid.limitOf(jobId), end, now);
   for (const pool of new Set(eligible.pools.flatMap(({ of }) => of)))
     profile.addPool(pool, copiesAtLatest(grid, entry, pool, now, latestEnd));
   // All are edges now, with the limit of the job: on any machine it takes as long.
@@ -240,11 +248,11 @@ function latestStart(
     profile.take(
       heldBy(grid, promised, allocations, pools, machineById, eligible),
       from,
-      from + limitOf(jobId),
+      from + grid.limitOf(jobId),
       true,
     );
   }
-  const limit = job.runTimeLimitS ?? Infinity;
+  const limit = limitAt(job, site);
   const weakest = Math.min(...eligible.machines.map(({ machine }) => machine.benchmark), Infinity);
   return profile.earliestOpening(requirement, eligible, limit * weakest, limit)?.at ?? null;
 }
@@ -288,7 +296,7 @@ function copiesAtLatest(
   for (const { site: other, reservation } of grid.sites) {
     if (reservation === null || other.id === site.id) continue;
     const from = Math.max(reservation.at, now);
-    take(from, from + (grid.job(reservation.jobId)?.runTimeLimitS ?? Infinity), reservation);
+    take(from, from + grid.limitOf(reservation.jobId), reservation);
   }
   return column;
 }

@@ -19,6 +19,7 @@ import {
   type Job,
   type JobPart,
   type License,
+  limitAt,
   type Machine,
   type Places,
   type PromisedRoom,
@@ -151,6 +152,8 @@ interface JobEntry {
   queue: JobQueue | null;
   slot: number;
   run: RunState | null;
+  /** Of its run: seconds after which that is stopped, as it was given at its start; Infinity: never. Null: it does not run. */
+  limit: number | null;
 }
 
 export type JobPlace =
@@ -257,6 +260,7 @@ export class Grid {
       const busyElsewhere = (known.site.load ?? null) !== null || (site.load ?? null) !== null;
       known.site = site;
       known.resources.maxRuns = maxRuns;
+      for (const { queue } of [known, ...known.inside]) queue.siteLimitS = limitAt(NO_LIMIT, site);
       known.resources.siteName = site.name;
       known.resources.setLoad(site.load ?? null);
       known.resources.changed();
@@ -274,6 +278,7 @@ export class Grid {
     resources.setLoad(site.load ?? null);
     const meta = new JobQueue('META', site.id, this.root, this.arrival);
     const queue = new JobQueue('LOCAL', site.id, meta, this.arrival);
+    queue.siteLimitS = limitAt(NO_LIMIT, site);
     const handedOver = { jobs: 0, work: 0, cpuWork: 0 };
     const entry = siteEntry(site, resources, queue, meta, handedOver, null);
     this.siteById.set(site.id, entry);
@@ -587,6 +592,7 @@ export class Grid {
     }
     resources.changed();
     const queue = known ?? new JobQueue('LOCAL', site.id, meta, this.arrival);
+    queue.siteLimitS = limitAt(NO_LIMIT, site);
     const part = { reservation: id, times: helds, closed, machines, beneath, pools };
     return siteEntry(site, resources, queue, meta, handedOver, part);
   }
@@ -739,7 +745,7 @@ export class Grid {
     let entry = this.jobById.get(job.id);
     if (entry === undefined) {
       const requirement = this.enter(job);
-      entry = { job, requirement, site, queue, slot: -1, run: null };
+      entry = { job, requirement, site, queue, slot: -1, run: null, limit: null };
       this.jobById.set(job.id, entry);
     } else {
       if (entry.run !== null) fail(`job ${job.id} has a live run`);
@@ -814,7 +820,7 @@ export class Grid {
 
   private restore(job: Job, site: SiteEntry, stateOf: (requirement: Requirement) => RunState): void {
     const requirement = this.enter(job);
-    const entry: JobEntry = { job, requirement, site, queue: null, slot: -1, run: null };
+    const entry: JobEntry = { job, requirement, site, queue: null, slot: -1, run: null, limit: null };
     this.jobById.set(job.id, entry);
     this.note(entry);
     this.begin(entry, site, stateOf(requirement));
@@ -857,11 +863,10 @@ export class Grid {
     entry.run.run = { ...entry.run.run, checkpointAt };
   }
 
-  /** A job with a live run is not what it was. */
+  /** A job with a live run is not what it was. The run keeps its limit. */
   redescribe(job: Job): void {
     const entry = this.jobById.get(job.id);
     if (!entry?.run) fail(`job ${job.id} has no live run`);
-    this.limited += hasLimit(job) - hasLimit(entry.job);
     this.late.delete(entry);
     entry.job = job;
   }
@@ -873,7 +878,7 @@ export class Grid {
     const { run, site } = entry;
     site.resources.removeRun(run);
     if (run.licenses.length > 0 && this.shared > 0) this.returns++;
-    this.limited -= hasLimit(entry.job);
+    if ((entry.limit as number) < Infinity) this.limited--;
     if (this.late.size > 0) this.late.delete(entry);
     if (site.part !== null) countInside(this.siteEntry(site.site.id));
     if (run.run.waits) countHandedOver(site, entry.job, -1);
@@ -922,12 +927,13 @@ export class Grid {
         for (let i = 0; i < runs.length && (runs[i] as RunState).end + LATE_S <= now; i++) {
           const { jobId, run } = runs[i] as RunState;
           const entry = this.jobById.get(jobId) as JobEntry;
-          if (hasLimit(entry.job) > 0 && !run.waits && run.stopsAt === undefined) this.late.add(entry);
+          if ((entry.limit as number) < Infinity && !run.waits && run.stopsAt === undefined)
+            this.late.add(entry);
         }
       }
-    for (const { job, run, site } of this.late) {
+    for (const { job, run, site, limit } of this.late) {
       const { start } = (run as RunState).run;
-      const limitEnd = start + (job.runTimeLimitS as number);
+      const limitEnd = start + (limit as number);
       const end = limitEnd > now ? limitEnd : now + job.killGraceS;
       if (end === run?.end) continue;
       site?.resources.replan(run as RunState, end);
@@ -985,6 +991,16 @@ export class Grid {
   /** The job as it was last given; null when it is not in the grid. */
   job(jobId: number): Job | null {
     return this.jobById.get(jobId)?.job ?? null;
+  }
+
+  /**
+   * Seconds after which the job's run is stopped: of a live one as it was given at its start, of a waiting one at the site where it waits.
+   * Infinity: never, or the job is not in the grid.
+   */
+  limitOf(jobId: number): number {
+    const entry = this.jobById.get(jobId);
+    if (entry === undefined) return Infinity;
+    return entry.limit ?? limitAt(entry.job, entry.site?.site ?? null);
   }
 
   /** Where the job is in the queue that holds it; -1 when none does. */
@@ -1084,7 +1100,9 @@ export class Grid {
   private begin(entry: JobEntry, site: SiteEntry, state: RunState): void {
     if (entry.queue !== null) this.leaveQueue(entry);
     entry.run = state;
-    this.limited += hasLimit(entry.job);
+    const { limitS } = state.run;
+    entry.limit = limitS === undefined ? limitAt(entry.job, site.site) : (limitS ?? Infinity);
+    if (entry.limit < Infinity) this.limited++;
     site.resources.addRun(state);
     if (site.part !== null) countInside(this.siteEntry(site.site.id));
     if (state.run.waits) countHandedOver(site, entry.job, 1);
@@ -1188,7 +1206,8 @@ function insertPromised(holds: TimedHold[], hold: TimedHold): void {
 const isThere = ({ siteId, reservationId }: PromisedRoom, { site, part }: SiteEntry): boolean =>
   siteId === site.id && reservationId === part?.reservation;
 
-const hasLimit = ({ runTimeLimitS }: Job): 0 | 1 => (runTimeLimitS === null ? 0 : 1);
+/** Of a job without a limit of its own. */
+const NO_LIMIT = { runTimeLimitS: null };
 
 /** Promised room is kept for so long at least, as agents may report late that others have ended; then the promise is no more. */
 const PROMISED_AT_LEAST_S = 60;

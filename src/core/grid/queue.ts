@@ -75,8 +75,10 @@ export class JobQueue {
   /** estimate·benchmark: the planned duration on a machine of power 1. */
   works = new Float64Array(16);
   estimates = new Float64Array(16);
-  /** After how many seconds runs are stopped; Infinity: never. */
+  /** The jobs' own limits; Infinity: none. */
   limits = new Float64Array(16);
+  /** The limit of those that have none of their own: the site's, of a local queue; Infinity: none. */
+  siteLimitS = Infinity;
   /** Infinity for none. */
   deadlines = new Float64Array(16);
   boosts = new Float64Array(16);
@@ -153,9 +155,10 @@ export class JobQueue {
     this.unused.push(slot);
   }
 
-  /** Seconds after which the job's run is stopped; Infinity: never. */
+  /** Seconds after which the job's run is stopped, as `limitAt`; Infinity: never. */
   limit(slot: number): number {
-    return this.limits[slot] as number;
+    const own = this.limits[slot] as number;
+    return own < Infinity ? own : this.siteLimitS;
   }
 
   /** Below 0 when slot `a` came first; never 0 for two jobs: ids differ. */

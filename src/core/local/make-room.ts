@@ -493,7 +493,8 @@ class Preemptible {
         held.machines.some((state) => wanted.has(state)) ||
         held.licenses.some(({ pool }) => licenses.has(pool));
       if (!isInTheWay) continue;
-      const { restartable, runTimeLimitS } = this.jobOf(jobId);
+      const { restartable } = this.jobOf(jobId);
+      const limit = this.pass.grid.limitOf(jobId);
       const { rank, graceS, exemptS } = this.rulesOf(jobId);
       const taken = namedAmounts(held, this.pass.grid.kinds);
       found.push({
@@ -501,7 +502,7 @@ class Preemptible {
         // A scavenger that may not start again ends.
         restartable: restartable || rank < 0,
         checkpointAt: run.checkpointAt ?? null,
-        limitEndsAt: runTimeLimitS === null ? null : run.start + runTimeLimitS,
+        limitEndsAt: limit === Infinity ? null : run.start + limit,
         holds: held.machines.map(({ machine }, i) => ({
           machine: idOf(machine.id),
           amounts: (taken[i] as NamedAmounts).amounts,

@@ -19,6 +19,7 @@ import {
   cpusOf,
   type Held,
   type Job,
+  limitAt,
   type Reservation,
   type Run,
   type Start,
@@ -244,7 +245,7 @@ export class SitePass {
     const requirement = this.requirement(slot);
     const eligible = this.eligible(requirement);
     if (this.free.full || whyNeverFits(requirement, eligible) !== null) return false;
-    if (isTooLong(this.entry.site, this.entry.queue.limit(slot))) return false;
+    if (isTooLong(this.entry.site, (this.entry.queue.jobs[slot] as Job).runTimeLimitS)) return false;
     const until = this.now + this.entry.queue.limit(slot);
     if (this.closedTimes.some(({ from }) => from < until)) return false;
     const placement = { ...NO_MACHINES, benchmark: this.entry.resources.bestBenchmark };
@@ -269,7 +270,7 @@ export class SitePass {
   /** Takes room for a job of another scheduler's queue, if it fits now. */
   takeRoom(job: Job, requirement: Requirement): boolean {
     const eligible = this.eligible(requirement);
-    const limit = job.runTimeLimitS ?? Infinity;
+    const limit = limitAt(job, this.entry.site);
     const work = this.entry.resources.plannedWork(job.estimateS * job.benchmark, limit);
     const opening = this.free.full ? null : this.free.openingNow(requirement, eligible, work, limit);
     if (opening === null) return false;

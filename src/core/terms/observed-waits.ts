@@ -3,7 +3,7 @@
  * time limit, in classes that are powers of four. The means weigh the latest runs the most. It is the best there is to know of the next
  * wait: others' queues tell little where schedulers have priorities, backfill, and time limits are several times what runs take.
  */
-import { cpusOf, type Job, type ObservedWait, type SiteLoad } from '../model.js';
+import { cpusOf, type Job, limitAt, type ObservedWait, type Site, type SiteLoad } from '../model.js';
 
 /** The largest CPUs of each class; the last class has no largest. */
 const CPUS_MAX = [1, 4, 16, 64, 256, 1024] as const;
@@ -20,7 +20,7 @@ const DECAY = 0.9;
 /** A run at such a site. */
 export interface WaitOfRun {
   cpus: number;
-  /** null: it has none. */
+  /** As it was given to that scheduler (`limitAt`); null: it has none. */
   limitS: number | null;
   /** Until it began, or so far. */
   waitS: number;
@@ -90,17 +90,18 @@ const known = new WeakMap<SiteLoad, readonly ObservedWait[]>();
  * seen.
  */
 export function observedFor(
-  load: SiteLoad,
+  site: Pick<Site, 'load' | 'maxLimitS'>,
   job: Pick<Job, 'tasks' | 'cpusPerTask' | 'parts' | 'runTimeLimitS'>,
 ) {
+  const { load } = site;
+  if (!load?.waits?.length) return null;
   const { waits } = load;
-  if (waits === undefined || waits.length === 0) return null;
   let nearest = known.get(load);
   if (nearest === undefined) {
     nearest = Array.from({ length: CELLS }, (_, cell) => nearestTo(cell, waits));
     known.set(load, nearest);
   }
-  return nearest[cellOf({ cpus: cpusOf(job), limitS: job.runTimeLimitS })] as ObservedWait;
+  return nearest[cellOf({ cpus: cpusOf(job), limitS: limitAt(job, site) })] as ObservedWait;
 }
 
 function nearestTo(cell: number, waits: readonly ObservedWait[]): ObservedWait {

@@ -2,7 +2,7 @@
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type { RunState } from '../grid/site-resources.js';
-import type { Job } from '../model.js';
+import { type Job, limitAt } from '../model.js';
 import { LicenseCopies } from '../resources/licenses.js';
 import { runInMind, Timeline } from '../resources/timeline.js';
 
@@ -24,7 +24,7 @@ export class StartsNow {
   /** What the job would occupy at the site from now on, null when it does not fit. */
   of(free: Timeline, job: Job, requirement: Requirement): RunState | null {
     const eligible = free.site.eligible(requirement.signature);
-    const limit = job.runTimeLimitS ?? Infinity;
+    const limit = limitAt(job, free.entry.site);
     const work = free.site.plannedWork(job.estimateS * job.benchmark, limit);
     const opening = free.openingNow(requirement, eligible, work, limit);
     return opening && runInMind(requirement, opening.placement, opening.pools, job.id, opening.end);

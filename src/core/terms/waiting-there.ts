@@ -46,7 +46,7 @@ export function waitingThere(entry: SiteEntry, now: number, job: Job | null): Ha
 export function observedWaitS({ site, handedOver }: SiteEntry, job: Job): number | null {
   const { load } = site;
   if (load == null) return null;
-  const observed = observedFor(load, job);
+  const observed = observedFor(site, job);
   if (observed === null) return null;
   return load.waitingJobs + handedOver.jobs === 0 ? 0 : observed.waitS;
 }

@@ -25,7 +25,7 @@ import {
   overlaidBy,
   reservedCpuHours,
 } from '../holds.js';
-import { heldElsewhere, holdersElsewhere, poolsAt, poolsOfRun } from '../images.js';
+import { heldElsewhere, holdersElsewhere, poolsAt, poolsOfRun, untilLimit } from '../images.js';
 import { holdNotices } from '../mails.js';
 import { instant, json, plain } from '../read-rows.js';
 import type { HoldRow, SiteRow } from '../rows.js';
@@ -285,7 +285,7 @@ SELECT json_build_object(
      FROM holds h JOIN hold_times t ON t.hold_id = h.id AND NOT t.over WHERE h.site_id = ${siteId}::integer AND h.ended_at IS NULL),
   'runs', (SELECT coalesce(json_agg(json_build_object('jobId', r.job_id, 'machineIds', r.machine_ids, 'machineTasks', r.machine_tasks,
         'amounts', coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task), 'alone', (r.whole_cpus IS NOT NULL AND r.taken IS NULL) OR r.keeps_machines, 'taken', r.taken,
-        'until', extract(epoch FROM coalesce(r.started_at, r.assigned_at)) + j.run_time_limit_s, 'reservationId', j.reservation_id, 'pools', ${raw(poolsOfRun)}) ORDER BY r.job_id), '[]')
+        'until', ${raw(untilLimit)}, 'reservationId', j.reservation_id, 'pools', ${raw(poolsOfRun)}) ORDER BY r.job_id), '[]')
      FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId}::integer AND r.ended_at IS NULL),
   'pools', ${raw(poolsAt(String(siteId)))}, 'elsewhere', ${raw(heldElsewhere(String(siteId)))},
   'holders', ${raw(holdersElsewhere(String(siteId)))}) AS facts`);

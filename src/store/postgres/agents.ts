@@ -5,7 +5,7 @@ import { liveStates, waitingStates } from '../../core/states.js';
 import { observedWaits, type WaitOfRun } from '../../core/terms/observed-waits.js';
 import { table } from '../columns.js';
 import { WAITS_SEEN_MAX, WAITS_SEEN_S } from '../constants.js';
-import { latestCursor } from '../images.js';
+import { latestCursor, limitOfRun } from '../images.js';
 import { assignedFields, readField } from '../job-fields.js';
 import { type Reading, rowsOf } from '../read-rows.js';
 import type { JobRow } from '../rows.js';
@@ -99,6 +99,7 @@ type LiveRun = [
   devices: string[][] | null,
   stopGraceS: number | null,
   signals: SentSignal[] | null,
+  limitS: number | null,
 ];
 type ReadMachine = [id: number, name: string, benchmark: number, agentId: number | null, host: string];
 type Live = [Cursor, LiveRun[], ReadMachine[]];
@@ -109,7 +110,7 @@ const liveRun = sql`${raw(
   CASE WHEN j.tasks > 1 THEN (SELECT json_agg(json_build_array(index, ended_at IS NOT NULL)) FROM tasks WHERE job_id = r.job_id AND epoch = r.epoch) END,
   CASE WHEN j.state = 'ASSIGNED' THEN (SELECT json_build_object('siteId', site_id, 'inputs', inputs) FROM foreign_jobs WHERE job_id = r.job_id AND inputs IS NOT NULL) END,`,
 )} CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} END, r.devices,
-  CASE WHEN j.state = 'CANCELLING' THEN (j.preempted ->> 'graceS')::float8 END, r.signals)`;
+  CASE WHEN j.state = 'CANCELLING' THEN (j.preempted ->> 'graceS')::float8 END, r.signals, ${raw(limitOfRun)})`;
 /** What a peer offered is not run before the peer has granted it; needs runs as r. */
 const granted = sql`NOT EXISTS (SELECT 1 FROM foreign_jobs f WHERE f.job_id = r.job_id AND f.epoch IS NULL)`;
 /** From `live`: its runs, and their machines, each once. */
@@ -143,6 +144,7 @@ function assignment(
     devices,
     stopGraceS,
     signals,
+    runTimeLimitS,
   ]: LiveRun,
   known: ReadonlyMap<number, ReadMachine>,
 ): Assignment {
@@ -166,6 +168,7 @@ function assignment(
     recalled,
     stopGraceS,
     signals: signals ?? [],
+    runTimeLimitS,
     known: tasks ?? [],
     siteAgentId,
     plannedS,
@@ -298,7 +301,7 @@ ON CONFLICT DO NOTHING`,
 
 /** Runs that the site's own scheduler has or had: those that wait there, and those that began lately, the latest first. */
 async function waitsOfRuns(connection: Connection, siteId: number, now: number): Promise<WaitOfRun[]> {
-  const asked = sql`j.tasks, j.cpus_per_task AS "cpusPerTask", j.parts, j.run_time_limit_s AS "limitS"`;
+  const asked = sql`j.tasks, j.cpus_per_task AS "cpusPerTask", j.parts, ${raw(limitOfRun)} AS "limitS"`;
   const of = sql`FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId}::integer AND r.placed_by = 'SITE'`;
   const found = await rows<Omit<WaitOfRun, 'cpus'> & Parameters<typeof cpusOf>[0]>(
     connection,

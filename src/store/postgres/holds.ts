@@ -1,7 +1,7 @@
 /** What time does to maintenance windows and reservations: they are over, come again, are given back, get other machines, stop what is in their way. */
 import { list, table } from '../columns.js';
 import type { HoldTime } from '../holds.js';
-import { heldElsewhere, poolsAt, poolsOfRun } from '../images.js';
+import { heldElsewhere, poolsAt, poolsOfRun, untilLimit } from '../images.js';
 import { holdNotices, saidOf } from '../mails.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { sayPreempted } from '../retries.js';
@@ -113,7 +113,7 @@ SELECT json_build_object(
          FROM jobs j JOIN runs r ON r.job_id = j.id WHERE j.reservation_id = h.id) used),
   'runs', (SELECT coalesce(json_agg(json_build_object('jobId', r.job_id, 'epoch', r.epoch, 'machineIds', r.machine_ids, 'machineTasks', r.machine_tasks,
         'amounts', coalesce(r.resources_per_task, '{}') || jsonb_build_object('cpus', r.cpus_per_task, 'memoryMb', r.memory_mb_per_task), 'alone', (r.whole_cpus IS NOT NULL AND r.taken IS NULL) OR (r.keeps_machines AND NOT coalesce(r.taken -> 0 ? 'keeps', false)), 'taken', r.taken,
-        'until', extract(epoch FROM coalesce(r.started_at, r.assigned_at)) + j.run_time_limit_s, 'since', extract(epoch FROM r.assigned_at), 'checkpointAt', extract(epoch FROM r.checkpoint_at),
+        'until', ${raw(untilLimit)}, 'since', extract(epoch FROM r.assigned_at), 'checkpointAt', extract(epoch FROM r.checkpoint_at),
         'restartable', j.restartable, 'class', j.class, 'preemptionClass', j.preemption_class, 'killGraceS', j.kill_grace_s, 'reservationId', j.reservation_id,
         'stopping', j.state = 'CANCELLING', 'elsewhere', r.site_id <> ${siteId}::integer, 'pools', ${raw(poolsOfRun)}) ORDER BY r.job_id), '[]')
      FROM runs r JOIN jobs j ON j.id = r.job_id

@@ -116,10 +116,10 @@ async function lockJobs(
 WITH limited AS MATERIALIZED (
   SELECT id FROM sites WHERE id = ${siteId}::integer AND (max_running_jobs IS NOT NULL OR ${handsOver}) FOR NO KEY UPDATE
 ), site AS MATERIALIZED (
-  SELECT state FROM sites
+  SELECT state, max_limit_s FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, run_time_limit_s AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", devices_per_task AS "devicesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, parts, licenses, resources, reservation_id AS "reservationId"
+  SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, coalesce(run_time_limit_s, (SELECT max_limit_s FROM site)) AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", devices_per_task AS "devicesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, parts, licenses, resources, reservation_id AS "reservationId"
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
@@ -358,6 +358,7 @@ function insertRuns(
       // The clock may have been set back.
       assigned_at: ['timestamptz', ({ job }) => Math.max(now, job.dispatchedAt ?? now)],
       planned_s: ['float8', ({ start }) => start.plannedDuration],
+      limit_s: ['float8', ({ job }) => job.runTimeLimitS],
       placed_by: ['text', ({ start }) => (start.allocations.length === 0 ? 'SITE' : 'SERVICE')],
     },
     runs,

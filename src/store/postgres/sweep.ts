@@ -1,9 +1,10 @@
 /** What time does when nobody reports it: silent machines, lost runs, exceeded limits, passed deadlines. */
 import { possible } from '../../core/states.js';
 import { table } from '../columns.js';
+import { limitOfRun } from '../images.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import { holderOf, serviceReport } from '../rules.js';
-import { sql } from '../sql.js';
+import { raw, sql } from '../sql.js';
 import { type Connection, rows } from '../statement.js';
 import type { RunReport, SweepOutcome, SweepRules } from '../store.js';
 import { presentSince, siteAgent, unheard } from './agents.js';
@@ -127,10 +128,10 @@ function findOverLimit(
   return rows(
     connection,
     sql`
-SELECT r.job_id AS "jobId", r.epoch, j.run_time_limit_s AS "limitS"
+SELECT r.job_id AS "jobId", r.epoch, ${raw(limitOfRun)} AS "limitS"
   FROM runs r JOIN jobs j ON j.id = r.job_id
  WHERE r.ended_at IS NULL AND r.started_at IS NOT NULL
-   AND r.started_at < to_timestamp(${now}::float8) - make_interval(secs => j.run_time_limit_s + j.kill_grace_s + ${runTimeGraceS}::float8)
+   AND r.started_at < to_timestamp(${now}::float8) - make_interval(secs => ${raw(limitOfRun)} + j.kill_grace_s + ${runTimeGraceS}::float8)
    -- Who else places a run sees to it: a peer's service, or the site's scheduler; while the link is broken, nobody here knows.
    -- During an upgrade, processes of releases before this column enter runs at peers as the service's.
    AND r.placed_by = 'SERVICE' AND r.site_id NOT IN (SELECT site_id FROM peers)

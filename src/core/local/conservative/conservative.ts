@@ -14,7 +14,7 @@
 import { z } from 'zod';
 import type { Grid } from '../../grid/grid.js';
 import type { MachineState } from '../../grid/site-resources.js';
-import type { Job } from '../../model.js';
+import { type Job, limitAt } from '../../model.js';
 import { hash } from '../../random.js';
 import { ReasonCode } from '../../reasons.js';
 import { whyNeverFits } from '../../resources/eligibility.js';
@@ -358,7 +358,7 @@ function promisedStart(grid: Grid, view: Timeline, job: Job): Opening | null {
   const own = here ? promises.get(grid.slotOf(job.id)) : undefined;
   if (own === undefined && promises.count < entry.queue.length) return null;
   const eligible = entry.resources.eligible(requirement.signature);
-  const limit = job.runTimeLimitS ?? Infinity;
+  const limit = limitAt(job, entry.site);
   const work = view.site.plannedWork(job.estimateS * job.benchmark, limit);
   return own ?? promises.places.profile.earliestOpening(requirement, eligible, work, limit);
 }

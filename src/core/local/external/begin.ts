@@ -4,7 +4,7 @@
  */
 import type { Grid, SiteEntry } from '../../grid/grid.js';
 import type { Placement } from '../../grid/site-resources.js';
-import type { Job } from '../../model.js';
+import { type Job, limitAt } from '../../model.js';
 import { place } from '../../resources/placement.js';
 import { Timeline } from '../../resources/timeline.js';
 
@@ -22,7 +22,7 @@ export function beginning(grid: Grid, entry: SiteEntry, job: Job, now: number): 
   const { resources } = entry;
   const requirement = grid.requirementOf(job);
   const eligible = { ...resources.eligible(requirement.signature), pools: [] };
-  const limit = resources.holds.length === 0 ? Infinity : (job.runTimeLimitS ?? Infinity);
+  const limit = resources.holds.length === 0 ? Infinity : limitAt(job, entry.site);
   const work = resources.plannedWork(job.estimateS * job.benchmark, limit);
   const opening = new Timeline(grid, entry, now).openingNow(requirement, eligible, work, limit);
   if (opening !== null) return opening.placement;
