@@ -12,11 +12,11 @@ export const federationBench: Bench = {
     try {
       await peer.addSite('simulated', 50, 64, ['--simulate', '--speed', '1000000']);
       const federate = async (at: Service, input: object) =>
-        at.query<{ federate: { secret: string } }>(
-          'mutation ($input: FederationPeerInput!) { federate(input: $input) { secret } }',
+        at.query<{ setPeer: { secret: string } }>(
+          'mutation ($input: SetPeerInput!) { setPeer(input: $input) { secret } }',
           { input },
         );
-      const { secret: key } = (await federate(home, { name: 'peer', forward: 'ALWAYS' })).federate;
+      const { secret: key } = (await federate(home, { name: 'peer', forward: 'ALWAYS' })).setPeer;
       await federate(peer, { name: 'home', url: home.url, key, foreignMax: 10_000 });
       const job = { command: 'simulated', os: 'simulated', estimateS: 60 };
       for (const service of [peer, home]) await service.lives(JOBS, BATCH, JOBS, job);

@@ -42,7 +42,12 @@ class Waiting {
   }
 
   cancel = (ids: readonly string[]): Promise<unknown> =>
-    this.service.query('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+    this.service.query(
+      'mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }',
+      {
+        ids,
+      },
+    );
 
   async untilNoneIsBlocked(): Promise<void> {
     for (;;) {

@@ -194,7 +194,7 @@ function streamOf(service: Service, held: readonly string[]): Stream {
       const size = perTick(CHANGES_PER_S);
       const behind = (tick * size) % held.length;
       return service.query(
-        'mutation ($ids: [ID!]!, $boost: Int!) { reprioritizeJobs(selection: { ids: $ids }, boost: $boost) { unchanged { id } } }',
+        'mutation ($ids: [ID!]!, $boost: Int!) { reprioritizeJobs(input: { selection: { ids: $ids }, boost: $boost }) { unchanged { id } } }',
         {
           ids: held.slice(held.length - behind - size, held.length - behind),
           boost: 1 + (Math.floor((tick * size) / held.length) % 100),

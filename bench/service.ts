@@ -129,16 +129,17 @@ export class Service {
 
   /** A site with machines enough not to be what limits; answers a key for its agents. */
   async registerSite(name: string, machines: number, cpus: number): Promise<string> {
-    const { registerSite } = await this.query<{ registerSite: { id: string } }>(
-      'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
+    const { createSite } = await this.query<{ createSite: { site: { id: string } } }>(
+      'mutation ($name: String!) { createSite(input: { name: $name }) { site { id } } }',
       { name },
     );
+    const siteId = createSite.site.id;
     for (let from = 0; from < machines; from += REGISTERED_AT_ONCE) {
       await this.query(
-        'mutation ($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { id } }',
+        'mutation ($machines: [CreateMachineInput!]!) { createMachines(input: { machines: $machines }) { machines { id } } }',
         {
-          inputs: Array.from({ length: Math.min(REGISTERED_AT_ONCE, machines - from) }, (_, index) => ({
-            site: registerSite.id,
+          machines: Array.from({ length: Math.min(REGISTERED_AT_ONCE, machines - from) }, (_, index) => ({
+            siteId,
             name: `m${from + index}`,
             cpus,
             memoryMb: 1_000,
@@ -147,14 +148,14 @@ export class Service {
         },
       );
     }
-    const { registerUser } = await this.query<{ registerUser: { id: string } }>(
-      'mutation ($name: String!) { registerUser(input: { name: $name, role: AGENT }) { id } }',
+    const { createUser } = await this.query<{ createUser: { user: { id: string } } }>(
+      'mutation ($name: String!) { createUser(input: { name: $name, role: AGENT }) { user { id } } }',
       { name: `agent-${name}` },
     );
     const { createApiKey } = await this.query<{
       createApiKey: { secret: string };
     }>('mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }', {
-      input: { user: registerUser.id, site: registerSite.id, name: 'bench' },
+      input: { userId: createUser.user.id, siteId, name: 'bench' },
     });
     return createApiKey.secret;
   }
@@ -312,7 +313,7 @@ export const serviceBench: Bench = {
             async () => {
               const elapsed = await seconds(() => service.submit(SUBMITTED, job));
               await service.query(
-                'mutation { cancelJobs(selection: { filter: { states: [QUEUED] } }) { jobIds } }',
+                'mutation { cancelJobs(input: { selection: { filter: { states: [QUEUED] } } }) { jobIds } }',
               );
               return elapsed;
             },

@@ -26,7 +26,7 @@ async function invite(ask, url) {
   const [accepted, open] = await Promise.all(
     ['noor.haddad', 'mei.tanaka'].map(async (name) => {
       const { inviteUser } = await ask(
-        'mutation ($user: ID!) { inviteUser(input: { user: $user }) { invitation } }',
+        'mutation ($user: ID!) { inviteUser(input: { userId: $user }) { invitation } }',
         { user: users.nodes.find((one) => one.name === name).id },
       );
       return inviteUser.invitation;
@@ -43,8 +43,8 @@ async function invite(ask, url) {
 async function fill(ask, sites, siteOf, warmupS) {
   const places = { local: [48.14, 11.58] };
   for (const [name, [latitude, longitude]] of Object.entries(places)) {
-    await ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
-      input: { site: siteOf(name), latitude, longitude },
+    await ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { site { id } } }', {
+      input: { siteId: siteOf(name), latitude, longitude },
     });
   }
   const keys = {};
@@ -55,16 +55,16 @@ async function fill(ask, sites, siteOf, warmupS) {
     ['noor.haddad', 'REGULAR', 1, 'USER'],
     ['oper.ator', 'REGULAR', 1, 'OPERATOR'],
   ]) {
-    const { registerUser } = await ask(
-      'mutation ($input: RegisterUserInput!) { registerUser(input: $input) { id } }',
+    const { createUser } = await ask(
+      'mutation ($input: CreateUserInput!) { createUser(input: $input) { user { id } } }',
       {
         input: { name, class: userClass, quotaShare, role },
       },
     );
     if (name === 'noor.haddad')
-      await ask('mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }', {
+      await ask('mutation ($input: UpdateQuotaInput!) { updateQuota(input: $input) { user { id } } }', {
         input: {
-          user: registerUser.id,
+          userId: createUser.user.id,
           submissionLimit: 400,
           submissionPeriodS: 86_400,
           reason: 'trial account',
@@ -73,7 +73,7 @@ async function fill(ask, sites, siteOf, warmupS) {
     const { createApiKey } = await ask(
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
       {
-        input: { user: registerUser.id, name: 'workstation' },
+        input: { userId: createUser.user.id, name: 'workstation' },
       },
     );
     keys[name] = createApiKey.secret;
@@ -86,8 +86,8 @@ async function fill(ask, sites, siteOf, warmupS) {
     ['reference-genome-hg38', 3_200, ['cluster-1', 'cluster-2', 'cluster-3', 'cluster-4', 'local']],
     ['lattice-configurations', 92_000, ['cluster-4']],
   ]) {
-    await ask('mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }', {
-      input: { name, sizeMb, replicas: replicas.map(siteOf) },
+    await ask('mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }', {
+      input: { name, sizeMb, replicaSiteIds: replicas.map(siteOf) },
     });
   }
   const links = [];
@@ -95,15 +95,18 @@ async function fill(ask, sites, siteOf, warmupS) {
     for (const [j, to] of sites.entries()) {
       if (i !== j && (i + j) % 6 !== 5)
         links.push({
-          from: from.id,
-          to: to.id,
+          fromSiteId: from.id,
+          toSiteId: to.id,
           bandwidthMbPerS: [1180, 940, 610, 118, 412, 96, 830][(i * 3 + j * 5) % 7],
           rttS: [0.004, 0.009, 0.012, 0.021, 0.031][(i + j) % 5],
           loss: 0,
         });
     }
   }
-  await ask('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { bandwidthMbPerS } }', { links });
+  await ask(
+    'mutation ($links: [LinkInput!]!) { setLinkValues(input: { links: $links }) { links { bandwidthMbPerS } } }',
+    { links },
+  );
 
   const submit = async (who, jobs) =>
     (
@@ -233,19 +236,22 @@ async function fill(ask, sites, siteOf, warmupS) {
   void held;
   const { sites: withMachines } = await ask('{ sites { nodes { id name machines { id name } } } }');
   const machines = withMachines.nodes.find((site) => site.name === 'cluster-3').machines;
-  await ask('mutation ($machine: ID!) { drainMachine(machine: $machine) { id } }', {
+  await ask('mutation ($machine: ID!) { drainMachine(input: { machineId: $machine }) { machine { id } } }', {
     machine: machines[4].id,
   });
 
   await sleep(warmupS * 1000);
   const { policy } = await ask('{ policy { version document } }');
-  await ask('mutation ($input: SetWeightsInput!) { setWeights(input: $input) { version } }', {
-    input: {
-      expectedVersion: policy.version,
-      dispatch: { deadline: 1.5 },
-      reason: 'Deadlines of the ensemble were missed last week',
+  await ask(
+    'mutation ($input: UpdateWeightsInput!) { updateWeights(input: $input) { policy { version } } }',
+    {
+      input: {
+        expectedVersion: policy.version,
+        dispatch: { deadline: 1.5 },
+        reason: 'Deadlines of the ensemble were missed last week',
+      },
     },
-  });
+  );
   const end = new Date().toISOString();
   const from = new Date(Date.now() - 3_600_000).toISOString();
   for (const [dispatch, reason] of [
@@ -253,9 +259,12 @@ async function fill(ask, sites, siteOf, warmupS) {
     [{ kind: 'job-ratio', queueLimit: 100 }, 'Job ratio'],
     [{ kind: 'round-robin' }, 'Round robin, for comparison'],
   ]) {
-    await ask('mutation ($input: SimulateInput!) { simulate(input: $input) { id } }', {
-      input: { candidate: { ...policy.document, dispatch }, from, to: end, reason },
-    });
+    await ask(
+      'mutation ($input: CreateSimulationInput!) { createSimulation(input: $input) { simulation { id } } }',
+      {
+        input: { candidate: { ...policy.document, dispatch }, from, to: end, reason },
+      },
+    );
   }
   for (let i = 0; i < 60; i++) {
     const { simulations } = await ask('{ simulations { nodes { state } } }');
