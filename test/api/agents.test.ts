@@ -153,7 +153,7 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
     job: Json;
   }>(`{ job(id: "${id}") { state exitCode cause startedAt endedAt epoch
     stdout: output { text bytes truncated } stderr: output(stream: STDERR, epoch: 1) { text bytes truncated } none: output(epoch: 2) { text }
-    runs { epoch site { name } allocations { machine { name } tasks } licenses { id } policyVersion exitCode cause cpuS ioWaitS plannedS }
+    runs { epoch site { name } allocations { machine { name } tasks } licenses { id } policyVersion exitCode cause cpuS ioWaitS plannedS runTimeLimitS }
     decisions { nodes { kind reason message policyVersion cycle site { name } from { id } candidates { site { name } eligible rank terms { name value } } job { id } } }
     events { nodes { sequence fromState toState } } } }`);
   expect(job).toMatchObject({
@@ -169,6 +169,7 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
         cause: 'EXITED_ZERO',
         cpuS: 1.5,
         ioWaitS: 0,
+        runTimeLimitS: 900,
       },
     ],
     decisions: {

@@ -399,6 +399,12 @@ describe('a fresh service', () => {
     expect((await service.cli('why', long!.id)).stdout).toMatch(
       /\(RESERVED\)[\s\S]*would help: With a run time limit of at most \d+ s/,
     );
+    // Without one it has its site's.
+    expect((await service.cli('sites', 'set', 'local', '--max-limit', '5m')).code).toBe(0);
+    const [unlimited] = await service.json<Job[]>('submit', '--', 'true');
+    expect((await service.cli('watch', unlimited!.id)).code).toBe(0);
+    expect((await service.cli('sites', 'set', 'local', '--max-limit', 'none')).code).toBe(0);
+    expect((await service.cli('job', unlimited!.id)).stdout).toMatch(/^limit +5m00s \(its site's\),/m);
     const twice = await service.cli(...add.with(-1, 'again'));
     expect(twice).toMatchObject({ code: 1, stderr: expect.stringContaining('(CONFLICT)') });
     const set = ['maintenance', 'set', 'disks'];

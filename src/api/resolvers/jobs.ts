@@ -141,6 +141,9 @@ export const Run: RunResolvers = {
     const pools = await loaders.licenses(held.map(({ id }) => id));
     return pools.map((pool) => ({ pool, amount: held.find(({ id }) => id === pool.id)?.amount ?? 0 }));
   },
+  // Runs of releases before have none noted.
+  runTimeLimitS: async ({ limitS, jobId }, _, { loaders }) =>
+    limitS ?? (await loaders.job(jobId)).runTimeLimitS,
   retry: ({ retry }) => {
     const retried = retry as Retried | null;
     if (retried === null) return null;

@@ -569,10 +569,13 @@ function retriesOf({ retry, retries }: FullJob): string | null {
   return `${retries} of ${maxRetries}, ${count(rules.length, 'rule')}`;
 }
 
-function limit({ runTimeLimitS, warnS, warnSignal, killGraceS }: FullJob): string | null {
-  if (runTimeLimitS === null) return null;
+/** Its own, else what its latest run was given. */
+function limit({ runTimeLimitS, runs, warnS, warnSignal, killGraceS }: FullJob): string | null {
+  const limitS = runTimeLimitS ?? runs.at(-1)?.runTimeLimitS ?? null;
+  if (limitS === null) return null;
   const warned = warnS ? [`${warnSignal} ${duration(warnS)} before`] : [];
-  return [duration(runTimeLimitS), ...warned, `SIGKILL ${duration(killGraceS)} after`].join(', ');
+  const ofSite = runTimeLimitS === null ? " (its site's)" : '';
+  return [`${duration(limitS)}${ofSite}`, ...warned, `SIGKILL ${duration(killGraceS)} after`].join(', ');
 }
 
 function needs(job: FullJob): string {

@@ -318,6 +318,8 @@ function requirementsOfTasks(job: Job): [string, string][] {
 }
 
 function Requirements({ job }: { job: Job }) {
+  // Without a limit of its own, what its latest run was given.
+  const limitS = job.runTimeLimitS ?? job.runs.at(-1)?.runTimeLimitS ?? null;
   return (
     <Card title="Requirements">
       <Facts
@@ -346,7 +348,7 @@ function Requirements({ job }: { job: Job }) {
             [job.os, job.architecture].filter(Boolean).join(', '),
           ],
           ['Estimated run time', `${duration(job.estimateS)} at power ${job.benchmark}`],
-          job.runTimeLimitS !== null && ['Stopped after', duration(job.runTimeLimitS)],
+          limitS !== null && ['Stopped after', duration(limitS)],
           job.checkpoint !== null && ['Checkpoint', job.checkpoint.path],
           job.deadline !== null && [
             'Deadline',
