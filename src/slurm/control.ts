@@ -4,6 +4,7 @@ import { programEnvironment } from '../platform/config.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { jobOf, nothing, parseRunSignal, readOptions, SLURM, takeOptions } from '../words/index.js';
 import { ask, SlurmError } from './ask.js';
+import { allClusters, clustersAsked, OWN } from './clusters.js';
 import { complain, given, print, type Run } from './command.js';
 import {
   type JobChangesInput,
@@ -116,6 +117,7 @@ export const scancel: Run = async (words, name) => {
   const names = [...options.list('--name'), ...options.list('--jobname')];
   const states = options.list('--state').map((text) => stateOf(text));
   const [partitions, accounts] = [options.list('--partition'), options.list('--account')];
+  const clusters = await clustersAsked(options.list('--clusters'));
   const [classes, nodes] = [options.list('--qos'), options.list('--nodelist').flatMap(expanded)];
   const wanted = jobs.filter(
     (job) =>
@@ -125,6 +127,7 @@ export const scancel: Run = async (words, name) => {
       (states.length === 0 || states.includes(slurmState(job))) &&
       (accounts.length === 0 || accounts.includes(job.project ?? 'default')) &&
       (partitions.length === 0 || isInOne(job, partitions)) &&
+      (clusters === null || clusters.names.includes(clusters.of(job))) &&
       (classes.length === 0 || classes.includes(job.class ?? 'normal')) &&
       (nodes.length === 0 || nodesOf(job).some((node) => nodes.includes(node))),
   );
@@ -208,13 +211,13 @@ function holdLines({ id, name, kind, site, wholeSite, user, machines, shared, ti
 }
 
 const CONFIG: Readonly<Record<string, string | number>> = {
-  ClusterName: 'switchyard',
+  ClusterName: OWN,
   MaxArraySize: DEFAULT_LIMITS.jobsMax,
   MaxJobCount: 250_000,
   MessageTimeout: '10 sec',
   MinJobAge: '300 sec',
   SelectType: 'select/cons_tres',
-  SlurmctldHost: 'switchyard',
+  SlurmctldHost: OWN,
   SLURM_VERSION: '23.11.0',
 };
 
@@ -469,7 +472,7 @@ export const accounts: Run = async (words, name) => {
   const values: Readonly<Record<string, string | number>> = {
     ...{
       account: 'default',
-      cluster: 'switchyard',
+      cluster: OWN,
       user,
       login: user,
       qos: 'normal',
@@ -479,7 +482,7 @@ export const accounts: Run = async (words, name) => {
       adminlevel: 'None',
     },
     ...{
-      name: /^cluster/i.test(what) ? 'switchyard' : 'default',
+      name: 'default',
       rawshares: viewer.quotaShare,
       share: viewer.quotaShare,
     },
@@ -489,7 +492,11 @@ export const accounts: Run = async (words, name) => {
     ...{ name: of, priority: Math.max(0, rank), gracetime: clock(graceS) },
     ...{ preemptexempttime: clock(exemptS), preemptmode: onPreemption.toLowerCase() },
   }));
-  const rows = /^qos/i.test(what) ? [{ name: 'normal', priority: 0 }, ...classes] : [{}];
+  const rows = /^qos/i.test(what)
+    ? [{ name: 'normal', priority: 0 }, ...classes]
+    : /^cluster/i.test(what)
+      ? (await allClusters()).map((of) => ({ name: of, cluster: of }))
+      : [{}];
   const asked = [options.list('--user'), options.list('--accounts')] as const;
   const isAsked =
     (asked[0].length === 0 || asked[0].some((one) => [user, viewer.name].includes(one))) &&

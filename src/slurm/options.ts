@@ -5,15 +5,15 @@
  */
 export const OPTIONS = {
   scancel:
-    '--account -A=;--batch -b;--clusters -M=?;--ctld?;--cron?;--full -f;--help;--hurry -H?;--interactive -i?;--jobname=;--me;--name -n=;--nodelist -w=;--partition -p=;--qos -q=;--quiet -Q;--reservation -R=?;--sibling=?;--signal -s=;--state -t=;--user -u=;--verbose -v?;--version -V;--wckey=?',
+    '--account -A=;--batch -b;--clusters -M=;--ctld?;--cron?;--full -f;--help;--hurry -H?;--interactive -i?;--jobname=;--me;--name -n=;--nodelist -w=;--partition -p=;--qos -q=;--quiet -Q;--reservation -R=?;--sibling=?;--signal -s=;--state -t=;--user -u=;--verbose -v?;--version -V;--wckey=?',
   scontrol:
     '--all -a!;--details -d!;--oneliner -o;--quiet -Q?;--verbose -v?;--help -h;--hide!;--json?;--clusters -M=?;--future -F?;--version -V',
   sinfo:
-    '--all -a!;--clusters -M=?;--dead -d;--exact -e;--federation?;--format -o=;--Format -O=;--future -F?;--help;--hide!;--iterate -i=?;--json;--list-reasons -R;--local!;--long -l;--Node -N;--noconvert!;--noheader -h;--nodes -n=;--partition -p=;--reservation -T?;--responding -r;--sort -S=;--states -t=;--summarize -s;--verbose -v?;--version -V',
+    '--all -a!;--clusters -M=;--dead -d;--exact -e;--federation?;--format -o=;--Format -O=;--future -F?;--help;--hide!;--iterate -i=?;--json;--list-reasons -R;--local!;--long -l;--Node -N;--noconvert!;--noheader -h;--nodes -n=;--partition -p=;--reservation -T?;--responding -r;--sort -S=;--states -t=;--summarize -s;--verbose -v?;--version -V',
   squeue:
-    '--all -a!;--array -r!;--array-unique?;--account -A=;--clusters -M=?;--format -o=;--Format -O=;--help;--hide!;--iterate -i=?;--jobs -j=;--json;--licenses -L=;--local!;--long -l;--me;--name -n=;--noconvert!;--noheader -h;--nodelist -w=;--only-job-state?;--partition -p=;--priority -P?;--qos -q=;--reservation -R=?;--sibling?;--sort -S=;--start;--states -t=;--steps -s;--user -u=;--users=;--verbose -v?;--version -V',
+    '--all -a!;--array -r!;--array-unique?;--account -A=;--clusters -M=;--format -o=;--Format -O=;--help;--hide!;--iterate -i=?;--jobs -j=;--json;--licenses -L=;--local!;--long -l;--me;--name -n=;--noconvert!;--noheader -h;--nodelist -w=;--only-job-state?;--partition -p=;--priority -P?;--qos -q=;--reservation -R=?;--sibling?;--sort -S=;--start;--states -t=;--steps -s;--user -u=;--users=;--verbose -v?;--version -V',
   sacct:
-    '--accounts -A=;--allclusters -L!;--allocations -X;--allusers -a;--brief -b;--clusters -M=?;--completion -c?;--constraints -C=?;--delimiter=;--duplicates -D?;--endtime -E=;--federation?;--file -f=?;--format -o=;--group -g=?;--help -h;--helpformat -e;--json;--jobs -j=;--job=;--long -l;--name=;--nnodes -i=?;--noconvert;--nodelist -N=;--noheader -n;--parsable -p;--parsable2 -P;--partition -r=;--qos -q=;--reason -R=?;--starttime -S=;--state -s=;--timelimit-max=?;--timelimit-min -k=?;--truncate -T;--uid=;--units=;--use-local-uid?;--user -u=;--verbose -v?;--version -V;--wckeys -W=?;--whole-hetjob=?',
+    '--accounts -A=;--allclusters -L!;--allocations -X;--allusers -a;--brief -b;--clusters -M=;--completion -c?;--constraints -C=?;--delimiter=;--duplicates -D?;--endtime -E=;--federation?;--file -f=?;--format -o=;--group -g=?;--help -h;--helpformat -e;--json;--jobs -j=;--job=;--long -l;--name=;--nnodes -i=?;--noconvert;--nodelist -N=;--noheader -n;--parsable -p;--parsable2 -P;--partition -r=;--qos -q=;--reason -R=?;--starttime -S=;--state -s=;--timelimit-max=?;--timelimit-min -k=?;--truncate -T;--uid=;--units=;--use-local-uid?;--user -u=;--verbose -v?;--version -V;--wckeys -W=?;--whole-hetjob=?',
   sstat:
     '--allsteps -a!;--format -o=;--help -h;--helpformat -e;--jobs -j=;--noheader -n;--noconvert;--parsable -p;--parsable2 -P;--delimiter=;--units=;--verbose -v?;--version -V',
   sprio:

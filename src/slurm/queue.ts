@@ -3,6 +3,7 @@ import { ACTIVE_STATES } from '../client/states.gql.js';
 import { programEnvironment } from '../platform/config.js';
 import { parseSince, switchesWritten } from '../words/index.js';
 import { SlurmError } from './ask.js';
+import { byCluster, type Clusters, clustersAsked } from './clusters.js';
 import { complain, type Given, given, print, type Run, warn } from './command.js';
 import { type Column, columnsOf, FIELDS, isDear, line, type Row, sortedBy, textOf } from './fields.js';
 import {
@@ -195,8 +196,9 @@ export const squeue: Run = async (words, name) => {
         Number(a.startedAt !== null) - Number(b.startedAt !== null) || numberOf(a.id) - numberOf(b.id),
     );
   const known = options.has('--start') ? await withStarts(jobs) : jobs;
+  const clusters = await clustersAsked(options.list('--clusters'));
   const rows = sortedBy(
-    known.map((job): Row => ({ job, nowMs })),
+    inClusters(known, clusters).map((job): Row => ({ job, nowMs })),
     options.get('--sort') ?? (options.has('--start') ? 'S' : ''),
     LETTERS,
     (row, field) => ORDERS[field]?.(row) ?? textOf(field, row),
@@ -205,11 +207,19 @@ export const squeue: Run = async (words, name) => {
     print(jsonOf('slurmctld', name, { jobs: rows.map(jobInfo) }));
     return 0;
   }
-  const lines = rows.map((row) => before + line(columns, ({ field }) => textOf(field, row)));
-  if (!options.has('--noheader')) lines.unshift(before + line(columns, ({ title }) => title));
+  const isHeaded = !options.has('--noheader');
+  const lines = byCluster(clusters, isHeaded, (cluster) => [
+    ...(isHeaded ? [before + line(columns, ({ title }) => title)] : []),
+    ...rows
+      .filter(({ job }) => cluster === null || clusters?.of(job) === cluster)
+      .map((row) => before + line(columns, ({ field }) => textOf(field, row))),
+  ]);
   if (lines.length > 0) print(lines.join('\n'));
   return 0;
 };
+
+const inClusters = (jobs: readonly Job[], clusters: Clusters | null): readonly Job[] =>
+  clusters === null ? jobs : jobs.filter((job) => clusters.names.includes(clusters.of(job)));
 
 /** Jobs that have not ended, and if they are wanted, those that have ended lately. */
 async function listed(
@@ -315,7 +325,11 @@ export const sacct: Run = async (words, name) => {
   const found = ids.length > 0 ? await namedJobs([ids.join(',')], how) : await accounted(from, how);
   const states = options.has('--state') ? statesOf(options.list('--state')) : null;
   const mine = ids.length > 0 || options.has('--allusers') || options.has('--user') || options.has('--uid');
-  const jobs = selected(found.jobs, options, found.user)
+  const jobs = selected(
+    inClusters(found.jobs, await clustersAsked(options.list('--clusters'))),
+    options,
+    found.user,
+  )
     .filter((job) => mine || job.user.name === found.user)
     .filter((job) => to === undefined || Date.parse(job.submittedAt) < Date.parse(to))
     .filter((job) => states === null || states.has(accountedState(job)))

@@ -1,4 +1,5 @@
 /** sinfo: partitions, and machines of them that are alike. */
+import { byCluster, clustersAsked } from './clusters.js';
 import { given, print, type Run } from './command.js';
 import { type Column, columnsOf, line, sortedBy } from './fields.js';
 import { clock } from './jobs.js';
@@ -247,18 +248,23 @@ export const sinfo: Run = async (words, name) => {
     (partition) => names.length === 0 || names.some((text) => isCalled(partition, text)),
   );
   const shownOf = (group: Group, field: string): string => String(GROUP_FIELDS[field]?.(group) ?? 'N/A');
-  const groups = sortedBy(
-    grouped(partitions, options, columns),
-    options.get('--sort') ?? '',
-    SINFO_LETTERS,
-    shownOf,
-  );
+  const clusters = await clustersAsked(options.list('--clusters'));
+  // A peer is a partition of its name.
+  const clusterOf = ({ name: of }: Partition): string | undefined => clusters?.of({ site: { name: of } });
+  const groupsIn = (some: readonly Partition[]): Group[] =>
+    sortedBy(grouped(some, options, columns), options.get('--sort') ?? '', SINFO_LETTERS, shownOf);
   if (options.has('--json')) {
-    print(jsonOf('slurmctld', name, { sinfo: groups.map((group) => sinfoData(lineOf(group))) }));
+    const wanted = partitions.filter((one) => clusters === null || clusters.names.includes(clusterOf(one)!));
+    print(jsonOf('slurmctld', name, { sinfo: groupsIn(wanted).map((group) => sinfoData(lineOf(group))) }));
     return 0;
   }
-  const lines = groups.map((group) => before + line(columns, ({ field }) => shownOf(group, field)));
-  if (!options.has('--noheader')) lines.unshift(before + line(columns, ({ title }) => title));
+  const isHeaded = !options.has('--noheader');
+  const lines = byCluster(clusters, isHeaded, (cluster) => [
+    ...(isHeaded ? [before + line(columns, ({ title }) => title)] : []),
+    ...groupsIn(partitions.filter((one) => cluster === null || clusterOf(one) === cluster)).map(
+      (group) => before + line(columns, ({ field }) => shownOf(group, field)),
+    ),
+  ]);
   if (lines.length > 0) print(lines.join('\n'));
   return 0;
 };

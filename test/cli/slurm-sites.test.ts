@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { packagePath } from '../../src/platform/paths.js';
-import { endAll, type Service, serve } from './service.js';
+import { endAll, type Service, serve, until } from './service.js';
 import { commandsOf } from './slurm-commands.js';
 
 const home = mkdtempSync(join(tmpdir(), 'switchyard-slurm-sites-'));
@@ -167,5 +167,64 @@ it('refuses in words what there is not, with what is accepted', async () => {
   );
   expect(await refused('-t 2:00:00 -p debug')).toMatch(
     /--time: 7200 s is not accepted; accepted in debug: up to 1800 s\n.*Requested time limit is invalid/,
+  );
+});
+
+it('has its peers as clusters, with the jobs that they run', async () => {
+  const keyFile = join(home, 'bern.key');
+  expect(await service.cli('peers', 'add', 'bern', '--key-out', keyFile)).toMatchObject({ code: 0 });
+  const key = readFileSync(keyFile, 'utf8').trim();
+  const kind = { site: 0, os: 'bernese', architecture: 'x86_64', cpus: 8, memoryMb: 16_000, machines: 1 };
+  const input = {
+    ...{ protocol: 3, service: 'of-bern', after: '0', room: 10, classes: [] },
+    kinds: [{ ...kind, hops: 1, licenses: [], devices: [] }],
+  };
+  const exchange = async () => {
+    const { exchangeJobs } = await ask<{ exchangeJobs: { offers: { offer: string; state: string }[] } }>(
+      key,
+      'mutation ($input: ExchangeInput!) { exchangeJobs(input: $input) { offers { offer state } } }',
+      { input },
+    );
+    return exchangeJobs.offers.filter(({ state }) => state === 'OFFERED').map(({ offer }) => offer);
+  };
+  await exchange();
+  const submitted = await service.cli('submit', '--os', 'bernese', '--name', 'there', '--', 'true');
+  const there = /job_(\d+)/.exec(submitted.stdout)![1]!;
+  const own = await said('sbatch --parsable -H -J own --wrap true');
+  const offers = await until(exchange, (all) => all.length > 0);
+  await ask(key, 'mutation ($offers: [ID!]!) { claimJobs(offers: $offers) { results { outcome } } }', {
+    offers,
+  });
+  const listed = (words: string) => said(`squeue -n own,there -o '%i' ${words}`);
+  expect(await listed('-h -M bern')).toBe(there);
+  expect(await listed('-h -M switchyard')).toBe(own);
+  expect(await listed('-M bern,switchyard')).toBe(
+    ['CLUSTER: bern', 'JOBID', there, '', 'CLUSTER: switchyard', 'JOBID', own].join('\n'),
+  );
+  expect(await listed('--clusters=all')).toBe(
+    ['CLUSTER: switchyard', 'JOBID', own, '', 'CLUSTER: bern', 'JOBID', there].join('\n'),
+  );
+  expect(
+    JSON.parse(await said('squeue --json -M bern')).jobs.map((job: { name: string }) => job.name),
+  ).toEqual(['there']);
+  expect(await said('sacct -a -n -X -P -M bern -o jobid')).toBe(there);
+  expect(await said('sinfo -h -M bern -o %R')).toBe('bern');
+  expect(await said('sinfo -M switchyard,bern -o %R')).toMatch(
+    /^CLUSTER: switchyard\nPARTITION\n(local|alps)[\s\S]*\n\nCLUSTER: bern\nPARTITION\nbern$/,
+  );
+  expect(await said('sacctmgr -nP list clusters format=cluster')).toBe('switchyard\nbern');
+  for (const command of ['squeue', 'sinfo', 'sacct', 'scancel -u ada'])
+    expect(await shell(`${command} -M nowhere`)).toMatchObject({
+      ...{ code: 1, stdout: '' },
+      stderr: expect.stringMatching(
+        /'nowhere' can't be reached now, [\s\S]*accepted: all, switchyard, bern\n/,
+      ),
+    });
+  await said('scancel -u ada -M switchyard');
+  expect(await listed('-h -M all')).toBe(there);
+  await said('scancel -u ada -M bern');
+  await until(
+    () => said(`squeue -h -t all -o %T -j ${there}`),
+    (state) => state !== 'PENDING' && state !== 'CONFIGURING',
   );
 });

@@ -24,6 +24,8 @@ export const Site: SiteResolvers = {
   agents: (site, _, { loaders }) => loaders.agentsOfSite(site.id),
   scheduler: (site, _, { loaders }) =>
     site.schedulerId === null ? null : loaders.scheduler(site.schedulerId),
+  isPeer: async ({ id }, _, { loaders, services }) =>
+    (await loaders.once('sites of peers', () => services.federation.siteIds())).has(id),
   machines: (site, _, { loaders }) => loaders.machinesOfSite(site.id),
   licenses: (site, _, { loaders }) => loaders.licensesOfSite(site.id),
   load: (site, _, { services }) => services.grid.loadOf(site),

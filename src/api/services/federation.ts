@@ -164,6 +164,9 @@ export function createFederationService(parts: ServiceParts) {
       const refused = Object.keys(await classesInForce(queries)).filter((one) => !peer.classes.includes(one));
       return refused.length === 0 ? [] : [refusesClasses(peer, refused.sort())];
     },
+    /** Of the sites that represent peers. */
+    siteIds: async (): Promise<ReadonlySet<number>> =>
+      new Set((await directory.peers()).map(({ siteId }) => siteId)),
     peers: (siteIds: readonly number[]): Promise<PeerRow[]> => directory.peersByIds(siteIds),
     foreignJob: (jobId: number): Promise<ForeignJobRow | null> => directory.foreignJob(jobId),
     async peersOf(job: JobRow): Promise<JobAtPeerModel[]> {
