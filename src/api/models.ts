@@ -215,7 +215,7 @@ export interface SubmissionQuotaModel {
 export type Numbers = Readonly<Record<string, number>>;
 
 export interface WhyWaitingModel {
-  code: string;
+  code: ReasonCode;
   message: string;
   numbers: Numbers;
   startsAt: Date | null;
