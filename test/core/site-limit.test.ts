@@ -99,6 +99,23 @@ it("plans a late run to end at the limit that it was given, whatever the site's 
   grid.advance(1000);
 });
 
+it("is handed over to a site's own scheduler ahead of a window that the site's limit ends before", () => {
+  const handedOver = (maxLimitS: number | null, longestS: number | null) => {
+    const grid = gridOf([{ id: 1, cpus: 10 }]);
+    const load = { waitingJobs: 0, waitingS: 0, waitingCpuS: 0, busy: [], longestS };
+    grid.setSite({ ...grid.siteEntry(1).site, maxLimitS, load });
+    grid.setHeld({ ...window(1, 1000, 2000), machines: [], siteId: 1 });
+    grid.placeAtSite(job({ id: 1 }), 1);
+    const policy = policyOf({ kind: 'external', queueLimit: 5, takeBackAfterS: null });
+    return siteCycle(grid, 1, { now: 400, policy, policyVersion: 1, maxStarts: 9 }).starts.length;
+  };
+  expect(handedOver(600, null)).toBe(1);
+  expect(handedOver(601, null)).toBe(0);
+  // That scheduler's own limit is no reason to keep it away: it gets no more there.
+  expect(handedOver(600, 300)).toBe(1);
+  expect(handedOver(null, null)).toBe(0);
+});
+
 // As if it had said so ------------------------------------------------------------------------------------------------------
 
 const LIMIT = 12;

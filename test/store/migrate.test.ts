@@ -8,6 +8,7 @@ import { migrate, pendingMigrations } from '../../src/store/migrate.js';
 import { withDatabase } from '../support/database.js';
 import { schemaDrift } from '../support/drift.js';
 import { temporaryDirectory } from '../support/home.js';
+import { assigned, newJob, openTestDatabase, postgresWorld, T0, vouch } from './world.js';
 
 const db = withDatabase();
 
@@ -166,4 +167,25 @@ test('a database is not ready without the functions of its release', async () =>
   expect(await pendingMigrations(query)).toEqual(['functions.sql']);
   await migrate(url);
   expect(await pendingMigrations(query)).toEqual([]);
+});
+
+test('runs of the release before get the limit that their agents were told; one entered meanwhile has its own', async () => {
+  const database = openTestDatabase(db.url);
+  try {
+    const world = await postgresWorld(database, db.pool);
+    const [user, site] = [await world.addUser('ann'), await world.addSite('here')];
+    const machine = await world.addMachine(site, 'm', 8);
+    await vouch(world.store, site, [machine], T0);
+    await assigned(world, user, site, machine, [newJob(), newJob({ runTimeLimitS: 50 })]);
+    const limits = async () => (await world.store.loadGrid(0)).jobs.map(({ run }) => run?.limitS);
+    await world.setMaxLimit(site, 300);
+    await db.pool.query('UPDATE runs SET limit_s = NULL');
+    expect(await limits()).toEqual([null, 50]);
+    const path = packagePath('prisma/migrations/20261127069000_limit_of_run/migration.sql');
+    const script = readFileSync(path, 'utf8');
+    await db.pool.query(script.slice(script.indexOf('UPDATE runs')));
+    expect(await limits()).toEqual([300, 50]);
+  } finally {
+    await database.close();
+  }
 });
