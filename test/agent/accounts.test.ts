@@ -323,6 +323,23 @@ describe.each(runnable.map((kind) => [kind.name, kind] as const))(
       expect(withWords(mine).length).toBeGreaterThan(0);
     });
 
+    it('gets signals: its command, or what this has started', async () => {
+      const agent = await open('* = ada\n');
+      for (const [to, exitCode] of [
+        ['COMMAND', 3],
+        ['OTHERS', 5],
+      ] as const) {
+        const name = { jobId: `job_${to}`, epoch: 1 };
+        const listens = `0.2${process.pid}${exitCode}`;
+        const started = `sh -c "trap 'exit 5' USR1; while :; do sleep ${listens}; done"`;
+        agent.send(script(name.jobId, `trap 'exit 3' USR1; ${started} & wait $!`));
+        await until(() => withWords(`sleep\0${listens}\0`).length > 0, 'it to run');
+        agent.send({ signal: name, signals: [{ number: 1, signal: 'SIGUSR1', to }] });
+        await until(() => agent.end(name.jobId) !== undefined, 'it to end');
+        expect(agent.end(name.jobId)).toMatchObject({ cause: 'EXITED_NONZERO', exitCode });
+      }
+    });
+
     it('is ended for more memory and processes than it may have', async () => {
       const agent = await open('* = ada\n', { processes: 30 });
       const eat = script('job_1', '(head -c 120000000 /dev/zero; sleep 60) | tail -n 1 | wc -c');

@@ -1,4 +1,4 @@
-// An agent's process without the service: does what it reads from its input, one JSON assignment or `{"cancel":RUN,"graceMs":N}` a line, and
+// An agent's process without the service: does what it reads from its input, one JSON assignment or `{"cancel":RUN,"graceMs":N}` or `{"signal":RUN,"signals":[…]}` a line, and
 // prints reports. `node host.mjs STATE_DIR [ISOLATION]`, as JSON; with FIND_DEVICES its runs have those of the host. Needs dist/ (npm run build).
 import { createInterface } from 'node:readline';
 import { findDevices } from '../../dist/agent/devices.js';
@@ -47,7 +47,8 @@ runner.onReports = print;
 print();
 process.stdout.write('{"ready":true}\n');
 for await (const line of createInterface({ input: process.stdin })) {
-  const { cancel, graceMs, ...run } = JSON.parse(line);
+  const { cancel, graceMs, signal, signals, ...run } = JSON.parse(line);
   if (cancel) runner.cancel(cancel, graceMs);
+  else if (signal) runner.signal(signal, signals);
   else runner.start(run);
 }

@@ -257,6 +257,23 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       await until(() => withWords(words).length === 0, 'all of it to be gone');
     });
 
+    it('gets signals: its command, or what this has started', async () => {
+      const { runner } = await open(kind);
+      for (const [to, exitCode] of [
+        ['COMMAND', 3],
+        ['OTHERS', 5],
+      ] as const) {
+        const name = { jobId: `job_${to}`, epoch: 1 };
+        const listens = `0.2${process.pid}${exitCode}`;
+        const started = `sh -c "trap 'exit 5' USR1; while :; do sleep ${listens}; done"`;
+        runner.start(script(name.jobId, `trap 'exit 3' USR1; ${started} & wait $!`));
+        await until(() => withWords(`sleep\0${listens}\0`).length > 0, 'it to run');
+        runner.signal(name, [{ number: 1, signal: 'SIGUSR1', to }]);
+        await until(() => endOf(runner, name.jobId) !== undefined, 'the end');
+        expect(endOf(runner, name.jobId)).toMatchObject({ cause: 'EXITED_NONZERO', exitCode });
+      }
+    });
+
     it('has time to clean up when it is cancelled', async () => {
       const { runner } = await open(kind);
       const words = `tidy ${process.pid} ${nameOf(kind)}`;

@@ -96,6 +96,9 @@ function idsOf(pid: number): number[] {
   }
 }
 
+/** Whether a process is of this account. */
+export const isOfAccount = (pid: number, uid: number): boolean => idsOf(pid)[0] === uid;
+
 /** By id of those asked for: processes that have it as their account or as one of their groups. */
 export function processesWithIds(asked: (id: number) => boolean): Map<number, number[]> {
   const found = new Map<number, number[]>();

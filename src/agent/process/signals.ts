@@ -2,7 +2,7 @@
 import { type RunName, type RunSignal, runKey, type SentSignal, type WarnSignal } from '../runner.js';
 import { OPEN, SIGNAL } from './accounts.js';
 import type { Isolation } from './isolation.js';
-import { freeze, isNamed, MARKER, type ProcessRow, processesOfRun } from './processes.js';
+import { freeze, isNamed, isOfAccount, MARKER, type ProcessRow, processesOfRun } from './processes.js';
 import type { ProcessRun } from './run.js';
 
 /** After so many rounds of killing one by one, the lane is killed with its group. */
@@ -50,9 +50,11 @@ export class Signals {
   receivers(run: ProcessRun, to: SentSignal['to']): readonly ProcessRow[] | null {
     const all = this.processes(run, run.slot.laneLives());
     const inside = this.inside(run, all);
-    const [command, ...others] = [...(inside.length > 0 ? inside : all)].sort(
-      (a, b) => a.startTicks - b.startTicks || a.pid - b.pid,
-    );
+    const { account } = run;
+    // What changes to the account of its user stays before the command.
+    const [command, ...others] = (inside.length > 0 ? inside : all)
+      .filter(({ pid }) => account === null || isOfAccount(pid, account.uid))
+      .sort((a, b) => a.startTicks - b.startTicks || a.pid - b.pid);
     if (command === undefined) return null;
     if (to === 'COMMAND') return [command];
     const plain = others.filter(({ pid }) => !isNamed(pid, STEP));
