@@ -884,7 +884,9 @@ class Simulation {
         if (!this.holdsAny) refused.add(requirement);
         return true;
       }
-      const work = entry.resources.plannedWork(job.estimateS * job.benchmark, limitAt(job, entry.site));
+      // As in `begin`.
+      const limit = (this.jobs[index] as SimJob).limitS === null ? limitAt(job, entry.site) : Infinity;
+      const work = entry.resources.plannedWork(job.estimateS * job.benchmark, limit);
       const plannedDuration = work / placement.benchmark;
       const { jobId, siteId, epoch, pools } = this.runs[index] as Run;
       const allocations = allocationsOf(placement);
