@@ -277,7 +277,7 @@ function NewHold({
   const hours = Number(draft.hours);
   const held = understood(() => ({
     shared: sharedIn(draft.shared),
-    ...(closes ? { resources: [] } : tasksIn(draft)),
+    ...(!closes && tasksIn(draft)),
   }));
   // Then nothing else is closed.
   const closesShared = closes && draft.shared.trim() !== '';

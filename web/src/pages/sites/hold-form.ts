@@ -148,7 +148,7 @@ const whole = (field: string, text: string): number | undefined =>
  */
 export const tasksIn = ({ tasks, cpus, memoryMb, resources }: Pick<Draft, TaskField>) => ({
   ...{ tasks: whole('Tasks', tasks), cpus: whole('CPUs', cpus), memoryMb: whole('Memory', memoryMb) },
-  resources: amountsIn('Other resources', resources),
+  ...(resources.trim() !== '' && { resources: amountsIn('Other resources', resources) }),
 });
 
 /** All of what it is to hold: what is left out is not held any more. */
