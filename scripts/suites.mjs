@@ -27,12 +27,9 @@ export const SUITES = {
       'test/agent/mig',
       'test/agent/whole',
       'test/callbacks',
-      'test/cli/compare',
       'test/cli/data',
       'test/cli/demo',
       'test/cli/devices',
-      'test/cli/experiment',
-      'test/cli/figure',
       'test/cli/graph',
       'test/cli/mail',
       'test/cli/people',
@@ -46,10 +43,7 @@ export const SUITES = {
       'test/cli/run',
       'test/cli/script',
       'test/cli/serve',
-      'test/cli/simulate',
       'test/cli/start',
-      'test/cli/sweep',
-      'test/cli/tutorial',
       'test/cli/upgrade',
       'test/cli/webhooks',
       'test/cli/whatif',
@@ -64,6 +58,18 @@ export const SUITES = {
       'test/web/sample',
     ],
     together: true,
+  },
+  // Commands that need no service: simulations, sweeps, experiments, and the guides to them.
+  research: {
+    options: {},
+    files: [
+      'test/cli/compare',
+      'test/cli/experiment',
+      'test/cli/figure',
+      'test/cli/simulate',
+      'test/cli/sweep',
+      'test/cli/tutorial',
+    ],
   },
   // Whole processes are killed, frozen, cut off and left without a disk.
   faults: {
