@@ -482,13 +482,13 @@ describe('stopping', () => {
     });
 
     it('end it if it does not handle them, and never get to one that begins later', async () => {
-      const runner = await openRunner();
-      runner.start(assignment('job_1', 'sleep', '1000'));
+      const [runner, dir] = [await openRunner(), temporaryDirectory()];
+      runner.start(script('job_1', `: >${dir}/begun; exec sleep 1000`));
+      await until(() => existsSync(join(dir, 'begun')), 'the run');
       runner.signal(name, [sent(1, 'SIGINT', 'ALL')]);
       await until(() => endOf(runner, 'job_1') !== undefined, 'its end');
       expect(endOf(runner, 'job_1')).toMatchObject({ cause: 'SIGNALLED', signal: 'SIGINT', exitCode: 130 });
       runner.signal({ jobId: 'job_2', epoch: 1 }, [sent(1, 'SIGINT', 'ALL')]);
-      const dir = temporaryDirectory();
       const late = { ...script('job_2', talkative(dir)), signals: [sent(1, 'SIGINT', 'ALL')] };
       runner.start(late);
       await until(begun(dir), 'both to be there');
