@@ -204,13 +204,13 @@ export class Agenda {
   private sitesToWake(grid: Grid, { entry, before, returns, starts }: SiteLook): number[] {
     const kinds: string[] = [];
     this.look(grid);
-    const returned = returns > this.returns;
-    if (returned) this.returns = returns;
-    for (const { license, inUse } of grid.sharedLicenses()) {
+    const seen = this.returns;
+    this.returns = Math.max(seen, returns);
+    for (const { license, inUse, returnedAt } of grid.sharedLicenses()) {
       const taken = starts.reduce((sum, start) => sum + amountIn(start, license.id), inUse);
       const released =
         before !== null && !sameClaim(before, entry.reservation) && amountIn(before, license.id) > 0;
-      if (taken < license.copies && (returned || released)) kinds.push(license.kind);
+      if (taken < license.copies && (returnedAt > seen || released)) kinds.push(license.kind);
     }
     const requests = grid.index(LicenseRequests);
     return grid.sites

@@ -187,7 +187,7 @@ export class Grid {
   private readonly heldById = new Map<number, Held>();
   /** Licenses of the whole grid. */
   private shared = 0;
-  /** How often copies of these have been given back, or may have. */
+  /** How often copies of licenses have been given back, or may have. */
   returns = 0;
   /** Something is held. */
   holdsAny = false;
@@ -362,7 +362,9 @@ export class Grid {
       known.license = license;
     } else {
       if (known !== undefined) this.removeLicense(license.id);
-      const state: LicenseState = { license, holders: [], inUse: 0, holds: [], isPart: false };
+      const state: LicenseState = {
+        ...{ license, holders: [], inUse: 0, returnedAt: ++this.returns, holds: [], isPart: false },
+      };
       this.licenseById.set(license.id, state);
       const pools = this.poolsByKind.get(license.kind) ?? [];
       pools.push(state);
@@ -558,7 +560,7 @@ export class Grid {
       const pool = this.licenseById.get(poolId);
       if (pool === undefined) continue;
       const license = { ...pool.license, copies: amount };
-      pools.set(poolId, { license, holders: [], inUse: 0, holds: [], isPart: true });
+      pools.set(poolId, { license, holders: [], inUse: 0, returnedAt: 0, holds: [], isPart: true });
     }
     const resources: SiteResources = new SiteResources(
       site.id,
@@ -877,7 +879,7 @@ export class Grid {
     if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
     const { run, site } = entry;
     site.resources.removeRun(run);
-    if (run.licenses.length > 0 && this.shared > 0) this.returns++;
+    for (const { pool } of run.licenses) pool.returnedAt = ++this.returns;
     if ((entry.limit as number) < Infinity) this.limited--;
     if (this.late.size > 0) this.late.delete(entry);
     if (site.part !== null) countInside(this.siteEntry(site.site.id));
@@ -889,7 +891,7 @@ export class Grid {
 
   /** A job has ended of which no run was seen here: there may have been one. */
   endedUnseen(): void {
-    this.returns++;
+    if (this.shared > 0) for (const pool of this.sharedLicenses()) pool.returnedAt = ++this.returns;
   }
 
   /** A queued job leaves the grid: held, cancelled, expired. */

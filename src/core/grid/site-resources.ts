@@ -59,6 +59,8 @@ export interface LicenseState {
   holders: RunState[];
   /** Copies that they hold. */
   inUse: number;
+  /** `Grid.returns` when copies were last given back. */
+  returnedAt: number;
   holds: TimedHold[];
   /** It is what is reserved of a pool: what others claim of that is no matter here. */
   isPart: boolean;
