@@ -30,6 +30,7 @@ import type {
   SetPeerInput,
 } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
+import type { Loaders } from '../loaders.js';
 import type { JobAtPeerModel } from '../models.js';
 import { guarded } from './access.js';
 import { maxAttemptsOf } from './agents.js';
@@ -155,13 +156,14 @@ export function createFederationService(parts: ServiceParts) {
 
     counts: (siteId: number) => directory.peerCounts(siteId),
     /** Which jobs never go to the peer by the version in which it asks and the classes that it accepts, as sentences. */
-    async notOffered(peer: PeerRow): Promise<string[]> {
+    async notOffered(peer: PeerRow, loaders: Loaders): Promise<string[]> {
       if (peer.seenAt === null) return [UNSEEN];
       const speaks = peer.protocol ?? VERSION_UNKNOWN;
       const older = ([2, 3] as const).filter((since) => speaks < since).map((since) => isOlder(peer, since));
       // One that is older takes none at all, and this is said.
-      if (speaks < 3) return older;
-      const refused = Object.keys(await classesInForce(queries)).filter((one) => !peer.classes.includes(one));
+      if (older.length > 0) return older;
+      const classes = await loaders.once('classes in force', () => classesInForce(queries));
+      const refused = Object.keys(classes).filter((one) => !peer.classes.includes(one));
       return refused.length === 0 ? [] : [refusesClasses(peer, refused.sort())];
     },
     /** Of the sites that represent peers. */
