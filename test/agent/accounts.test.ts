@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Accounts } from '../../src/agent/process/accounts.js';
 import type { Assignment, EndedReport } from '../../src/agent/runner.js';
-import { lives, script, temporaryDirectory, until } from './support.js';
+import { lives, SIGNALLED, script, temporaryDirectory, until } from './support.js';
 
 const host = fileURLToPath(new URL('./host.mjs', import.meta.url));
 const AGENT = 61_001;
@@ -325,16 +325,10 @@ describe.each(runnable.map((kind) => [kind.name, kind] as const))(
 
     it('gets signals: its command, or what this has started', async () => {
       const agent = await open('* = ada\n');
-      for (const [to, exitCode] of [
-        ['COMMAND', 3],
-        ['OTHERS', 5],
-      ] as const) {
-        const name = { jobId: `job_${to}`, epoch: 1 };
-        const listens = `0.2${process.pid}${exitCode}`;
-        const started = `sh -c "trap 'exit 5' USR1; while :; do sleep ${listens}; done"`;
-        agent.send(script(name.jobId, `trap 'exit 3' USR1; ${started} & wait $!`));
-        await until(() => withWords(`sleep\0${listens}\0`).length > 0, 'it to run');
-        agent.send({ signal: name, signals: [{ number: 1, signal: 'SIGUSR1', to }] });
+      for (const { name, run, words, signals, exitCode } of SIGNALLED) {
+        agent.send(run);
+        await until(() => withWords(words).length > 0, 'it to run');
+        agent.send({ signal: name, signals });
         await until(() => agent.end(name.jobId) !== undefined, 'it to end');
         expect(agent.end(name.jobId)).toMatchObject({ cause: 'EXITED_NONZERO', exitCode });
       }

@@ -22,6 +22,7 @@ import {
   endOf,
   lives,
   openRunner,
+  SIGNALLED,
   script,
   temporaryDirectory,
   until,
@@ -259,16 +260,10 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
 
     it('gets signals: its command, or what this has started', async () => {
       const { runner } = await open(kind);
-      for (const [to, exitCode] of [
-        ['COMMAND', 3],
-        ['OTHERS', 5],
-      ] as const) {
-        const name = { jobId: `job_${to}`, epoch: 1 };
-        const listens = `0.2${process.pid}${exitCode}`;
-        const started = `sh -c "trap 'exit 5' USR1; while :; do sleep ${listens}; done"`;
-        runner.start(script(name.jobId, `trap 'exit 3' USR1; ${started} & wait $!`));
-        await until(() => withWords(`sleep\0${listens}\0`).length > 0, 'it to run');
-        runner.signal(name, [{ number: 1, signal: 'SIGUSR1', to }]);
+      for (const { name, run, words, signals, exitCode } of SIGNALLED) {
+        runner.start(run);
+        await until(() => withWords(words).length > 0, 'it to run');
+        runner.signal(name, signals);
         await until(() => endOf(runner, name.jobId) !== undefined, 'the end');
         expect(endOf(runner, name.jobId)).toMatchObject({ cause: 'EXITED_NONZERO', exitCode });
       }

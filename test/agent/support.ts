@@ -66,6 +66,23 @@ export function script(jobId: string, text: string): Assignment {
   return assignment(jobId, '/bin/sh', '-c', text);
 }
 
+/** Runs whose exit code tells who has got SIGUSR1, their command or what this has started; `words`: of a process that is there once both listen. */
+export const SIGNALLED = (
+  [
+    ['COMMAND', 3],
+    ['OTHERS', 5],
+  ] as const
+).map(([to, exitCode]) => {
+  const name = { jobId: `job_${to}`, epoch: 1 };
+  const listens = `0.2${process.pid}${exitCode}`;
+  const started = `sh -c "trap 'exit 5' USR1; while :; do sleep ${listens}; done"`;
+  return {
+    ...{ name, exitCode, words: `sleep\0${listens}\0` },
+    run: script(name.jobId, `trap 'exit 3' USR1; ${started} & wait $!`),
+    signals: [{ number: 1, signal: 'SIGUSR1' as const, to }],
+  };
+});
+
 export async function until(condition: () => boolean, what: string): Promise<void> {
   const deadline = Date.now() + PATIENCE_MS;
   while (!condition()) {
