@@ -24,6 +24,7 @@ import type { Resample } from '../simulator/resample.js';
 import { type Recorded, type SimulateOptions, type Source, traceName } from '../simulator/simulate.js';
 import type { Interval } from '../simulator/statistics.js';
 import { TIDY_FORMATS, type TidyRun, writeTidy } from '../simulator/tidy.js';
+import { MAX_ESTIMATE_S } from '../simulator/user-estimates.js';
 import { readExecution, type Workflow } from '../simulator/workflow.js';
 import { NotAccepted, parseDuration, parseNumber } from '../words/values.js';
 import { collectWhole, readJson } from './command.js';
@@ -43,6 +44,7 @@ export interface WorkloadFlags extends PlotFlags {
   checkpoint?: string;
   resample?: string | true;
   generate?: string;
+  maxEstimate?: string;
   jobs?: string;
   processors?: string;
   sites?: string;
@@ -83,6 +85,10 @@ const WORKFLOW_BYTES = 16 * 1024 ** 2;
 
 /** The options of a generated workload; `trace generate` has them too. */
 export const jobsOption = ['--jobs <n>', 'how many jobs to generate', '10000'] as const;
+export const maxEstimateOption = [
+  '--max-estimate <duration>',
+  'with lublin-tsafrir: the longest estimate that users may give (default: 48h)',
+] as const;
 
 /** The options that say what is simulated and what is written. */
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: options, a line or few each
@@ -107,7 +113,8 @@ export function workloadOptions(command: Command): Command {
       'draw the users of the trace again by the seed, each with the jobs of its weeks, for this long (default: as long as the trace)',
     )
     .option('--generate <model>', `a generated workload instead of a trace: ${models.join(' or ')}`)
-    .option(jobsOption[0], `with --generate: ${jobsOption[1]} (default: ${jobsOption[2]})`);
+    .option(jobsOption[0], `with --generate: ${jobsOption[1]} (default: ${jobsOption[2]})`)
+    .option(...maxEstimateOption);
   machineOptions(command)
     .option(
       '--mtbf <duration>',
@@ -389,12 +396,26 @@ export function failure(error: unknown): Error {
     : new CliError(error instanceof Error ? error.message : String(error));
 }
 
-/** The model and how many of its jobs, checked. */
-export function generateOf(model: string, jobs: string = jobsOption[2]): Omit<Generate, 'seed'> {
+/** The model, how many of its jobs and their longest estimate, checked. */
+export function generateOf(
+  name: string,
+  { jobs = jobsOption[2], maxEstimate }: { jobs?: string; maxEstimate?: string },
+): Omit<Generate, 'seed'> {
+  const model = word('--generate', name, models);
+  if (maxEstimate !== undefined && model !== 'lublin-tsafrir')
+    throw usage('--max-estimate', maxEstimate, 'only for jobs of the model lublin-tsafrir');
   return {
-    model: word('--generate', model, models),
+    model,
     jobs: parseNumber('--jobs', jobs, { min: 1, max: GENERATED_MAX, integer: true }),
+    ...(maxEstimate === undefined ? {} : { maxEstimateS: maxEstimateOf(maxEstimate) }),
   };
+}
+
+function maxEstimateOf(value: string): number {
+  const whole = Math.round(parseDuration('--max-estimate', value));
+  if (whole < MAX_ESTIMATE_S.least || whole > MAX_ESTIMATE_S.most)
+    throw usage('--max-estimate', value, 'a duration from 2h to 365d');
+  return whole;
 }
 
 export const parseSeed = (value: string): number =>
@@ -403,7 +424,7 @@ export const parseSeed = (value: string): number =>
 export const parseProcessors = (value: string): number =>
   parseNumber('--processors', value, { min: 1, max: 1e7, integer: true });
 
-async function workloads({ trace, workflow, generate, jobs }: WorkloadFlags): Promise<Source[]> {
+async function workloads({ trace, workflow, generate, jobs, maxEstimate }: WorkloadFlags): Promise<Source[]> {
   if (workflow !== undefined) {
     const other = trace?.join(' ') ?? generate;
     if (other !== undefined)
@@ -412,6 +433,8 @@ async function workloads({ trace, workflow, generate, jobs }: WorkloadFlags): Pr
   }
   if (generate === undefined) {
     if (jobs !== undefined) throw usage('--jobs', jobs, 'only together with --generate');
+    if (maxEstimate !== undefined)
+      throw usage('--max-estimate', maxEstimate, 'only together with --generate');
     if (trace === undefined)
       throw new CliError('--trace, --workflow or --generate is missing', ExitCode.USAGE);
     if (trace.filter((path) => path === STANDARD_INPUT).length > 1)
@@ -419,7 +442,7 @@ async function workloads({ trace, workflow, generate, jobs }: WorkloadFlags): Pr
     return trace;
   }
   if (trace !== undefined) throw usage('--trace', trace.join(' '), 'not together with --generate');
-  return [{ ...generateOf(generate, jobs), seed: 0 }];
+  return [{ ...generateOf(generate, { jobs, maxEstimate }), seed: 0 }];
 }
 
 /** A file of ours, or an execution of WfCommons. */

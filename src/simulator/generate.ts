@@ -1,9 +1,10 @@
 /** Workloads that are generated instead of recorded. */
 import { plainJob, RandomStream } from '../core/index.js';
 import { lublinJobs } from './lublin.js';
+import { giveEstimates, MAX_ESTIMATE_S } from './user-estimates.js';
 import { inOrder, type SimJob } from './workload.js';
 
-export const models = ['lublin', 'poisson'] as const;
+export const models = ['lublin', 'lublin-tsafrir', 'poisson'] as const;
 export type Model = (typeof models)[number];
 
 /** What to generate; the same gives the same jobs. */
@@ -11,14 +12,19 @@ export interface Generate {
   model: Model;
   jobs: number;
   seed: number;
+  /** Of `lublin-tsafrir`: the longest estimate that users may give, s; 48 h unless given. */
+  maxEstimateS?: number;
 }
 
 /** Of `poissonJobs`, in seconds. */
 const MEAN_RUN_S = 3600;
 
 /** Draws jobs for machines of so many processors in all. */
-export function generatedJobs({ model, jobs, seed }: Generate, processors: number): SimJob[] {
-  return model === 'lublin' ? lublinJobs(seed, jobs, processors) : poissonJobs(seed, jobs, processors);
+export function generatedJobs({ model, jobs, seed, maxEstimateS }: Generate, processors: number): SimJob[] {
+  if (model === 'poisson') return poissonJobs(seed, jobs, processors);
+  const drawn = lublinJobs(seed, jobs, processors);
+  if (model === 'lublin-tsafrir') giveEstimates(drawn, seed, maxEstimateS ?? MAX_ESTIMATE_S.usual);
+  return drawn;
 }
 
 /**

@@ -136,7 +136,7 @@ describe('switchyard simulate', () => {
       'only together with --processors or --sites',
     );
     await expect(refused('--generate', 'x', '--processors', '2')).rejects.toThrow(
-      'accepted: lublin, poisson',
+      'accepted: lublin, lublin-tsafrir, poisson',
     );
     await expect(refused()).rejects.toThrow('--trace, --workflow or --generate is missing');
     await wrong('--workflow', 'f').toThrow('not together with --trace or --generate');

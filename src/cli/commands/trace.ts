@@ -10,7 +10,14 @@ import { type TraceInfo, TraceSurvey } from '../../simulator/trace-info.js';
 import { parseNumber } from '../../words/values.js';
 import { addCommand, note, print, printJson, wantsJson } from '../command.js';
 import { count, duration, short, table } from '../format.js';
-import { failure, generateOf, jobsOption, parseProcessors, parseSeed } from '../workloads.js';
+import {
+  failure,
+  generateOf,
+  jobsOption,
+  maxEstimateOption,
+  parseProcessors,
+  parseSeed,
+} from '../workloads.js';
 
 export function addTrace(program: Command): void {
   const trace = program
@@ -82,6 +89,7 @@ interface GenerateFlags {
   processors: string;
   seed: string;
   load?: string;
+  maxEstimate?: string;
 }
 
 function addGenerate(trace: Command): void {
@@ -93,11 +101,12 @@ function addGenerate(trace: Command): void {
     .requiredOption('--out <file>', 'file to write')
     .requiredOption('--processors <n>', 'number of processors of the machine that the jobs are for')
     .option(...jobsOption)
+    .option(...maxEstimateOption)
     .option('--load <part>', 'scale the times between submissions to this offered load, such as 0.8')
     .option('--seed <n>', 'random seed', '1');
   generate.action((model: string, flags: GenerateFlags) => {
     const processors = parseProcessors(flags.processors);
-    const what = { ...generateOf(model, flags.jobs), seed: parseSeed(flags.seed) };
+    const what = { ...generateOf(model, flags), seed: parseSeed(flags.seed) };
     const load = flags.load === undefined ? null : parseNumber('--load', flags.load, { min: 0.01, max: 100 });
     try {
       const drawn = generatedJobs(what, processors);
