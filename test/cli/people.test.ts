@@ -47,6 +47,19 @@ it('registers users, of a provider too, and many from a file: all of its lines o
   ]);
 });
 
+it('names who may run jobs in a reservation, others in their place, and nobody', async () => {
+  const add = ['reserve', 'add', 'local', '--tasks', '1', '--cpus', '1', '--for', '1h', '--name', 'course'];
+  expect((await cli(...add, '--user', 'ada', '--user', 'cleo')).code).toBe(0);
+  const users = async () =>
+    (await service.json<{ users: { name: string }[] }[]>('reserve'))[0]?.users.map(({ name }) => name).sort();
+  expect(await users()).toEqual(['ada', 'cleo']);
+  expect((await cli('reserve', 'set', 'course', '--user', 'bob')).code).toBe(0);
+  expect(await users()).toEqual(['bob']);
+  expect((await cli('reserve', 'set', 'course', '--user', 'none')).code).toBe(0);
+  expect(await users()).toEqual([]);
+  expect((await cli('reserve', 'cancel', 'course')).code).toBe(0);
+});
+
 it('a user that nobody has is refused with the nearest one', async () => {
   const { code, stderr } = await cli('jobs', '--user', 'cloe');
   expect([code, stderr]).toEqual([5, expect.stringContaining('did you mean cleo?')]);

@@ -120,7 +120,11 @@ export function addHolds(program: Command): void {
       `${SHARED}; in place of those that it holds; none: holds none of them any more`,
       collect,
     )
-    .option('--user <name>', 'all other users who may run jobs in it; may be repeated', collect)
+    .option(
+      '--user <name>',
+      'all other users who may run jobs in it, in place of those it has; may be repeated; none: only its owner',
+      collect,
+    )
     .option(
       '--release-after <duration>',
       'release the rest of an occurrence when none of its jobs has run for this long',
@@ -257,7 +261,7 @@ async function change(this: Command, nameOrId: string, options: HoldOptions): Pr
     ...(await amountsOf(client, site.name, options)),
     ...timesOf(options, begins === undefined ? Date.now() : Date.parse(begins)),
     ...(wholeSite && { machineIds: null }),
-    ...(user && { users: user }),
+    ...(user && { users: listFrom(user, (one) => one) }),
     ...releaseOf(options),
   };
   if (Object.entries(input).every(([field, value]) => field === 'holdId' || value === undefined))
