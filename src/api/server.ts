@@ -36,7 +36,7 @@ import { mountPortal } from './portal.js';
 import { resolvers } from './resolvers/index.js';
 import { createSchema } from './schema.js';
 import { handlesAll } from './services/access.js';
-import { createFit, createResources } from './services/fit.js';
+import { createFits, createResources } from './services/fit.js';
 import { createServices } from './services/index.js';
 import type { FileStore, WebhookAnswer } from './services/parts.js';
 import { createRanks } from './services/ranks.js';
@@ -140,7 +140,7 @@ export function createApi(parts: ApiParts): Api {
     ...parts,
     limits,
     shares,
-    fits: createFit(resources),
+    fits: createFits(resources),
     ranks: createRanks(resources, queries),
     oidcIssuer: config.oidc?.issuer ?? null,
     passwords: config.passwords,

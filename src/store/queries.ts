@@ -497,6 +497,16 @@ SELECT CASE WHEN ${after}::bigint >= (SELECT id FROM events_horizon) THEN (
     return value(this.pool, sql`SELECT ${raw(latestCursor)}::text AS v`);
   }
 
+  /** Whether machines, sites or licenses have changed since, or may have, because retention has passed the cursor. */
+  isRegisteredAnew(since: Cursor): Promise<boolean> {
+    return value(
+      this.pool,
+      sql`
+SELECT ${since}::bigint < (SELECT id FROM events_horizon)
+    OR EXISTS (SELECT FROM events WHERE id > ${since}::bigint AND kind IN ('SITE', 'MACHINE', 'LICENSE')) AS v`,
+    );
+  }
+
   // Directory ---------------------------------------------------------------------------------------------------------
 
   /** Sites in service behind a name, by name. */

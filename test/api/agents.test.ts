@@ -195,6 +195,37 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
   ]);
 });
 
+test('whether a run that ends badly is the last is decided by the policy in force, however new', async () => {
+  await heartbeat();
+  const attempts = async (maxAttempts: number) => {
+    const { policy } = await api.must<{ policy: { version: number; document: object } }>(
+      '{ policy { version document } }',
+    );
+    await api.must(
+      'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { policy { version } } }',
+      {
+        input: {
+          ...{ expectedVersion: policy.version, reason: 'attempts' },
+          document: { ...policy.document, maxAttempts },
+        },
+      },
+    );
+  };
+  const ends = async (change: () => Promise<void>): Promise<unknown> => {
+    const [job] = await submit([{ command: 'x' }]);
+    await schedule(api.parts);
+    const run = { job, epoch: 1 };
+    // With this report the policy is remembered.
+    expect(await report([{ ...run, phase: 'STARTED', at: now() }])).toEqual(['ACCEPTED']);
+    await change();
+    expect(await report([{ ...run, phase: 'ENDED', at: now(), cause: 'LOST' }])).toEqual(['ACCEPTED']);
+    return (await api.must<{ job: { state: string } }>(`{ job(id: "${job}") { state } }`)).job.state;
+  };
+  expect(await ends(() => attempts(1))).toBe('FAILED');
+  expect(await ends(() => attempts(3))).toBe('QUEUED');
+  await api.must('mutation { cancelJobs(input: { selection: { all: true } }) { jobs { id } } }');
+});
+
 test('a cancelled run is told to stop, and ends as cancelled', async () => {
   await heartbeat();
   const told = assignments();

@@ -52,9 +52,6 @@ beforeAll(async () => {
   await api.db.pool.query('UPDATE machines SET silent = false');
   pool = await register(tape, 4, here, 'drives');
   await register(scratch, 2_147_483_647, null, 'GB');
-  // What was registered is known a moment later.
-  while ((await submit({ resources: [{ kind: scratch, amount: 1 }], held: true })).errors.length > 0)
-    await new Promise((resolve) => setTimeout(resolve, 200));
 });
 
 test('is listed with its unit, and where it is counted', async () => {

@@ -7,7 +7,7 @@ import { partsShown } from '../../src/api/resources.js';
 import { createAgentsService } from '../../src/api/services/agents.js';
 import { createFederationService } from '../../src/api/services/federation.js';
 import { createFilesService } from '../../src/api/services/files.js';
-import { createFit, createResources } from '../../src/api/services/fit.js';
+import { createFits, createResources } from '../../src/api/services/fit.js';
 import { createJobsService } from '../../src/api/services/jobs.js';
 import type { ServiceParts } from '../../src/api/services/parts.js';
 import { createRanks } from '../../src/api/services/ranks.js';
@@ -105,7 +105,7 @@ export class Api {
     const agentRefused = (): void => {};
     const parts = { store, queries, limits: DEFAULT_LIMITS, now, wake: this.waker.wake, agentRefused };
     const resources = createResources(queries as never, { peers: async () => [] }, now);
-    const fits = createFit(resources);
+    const fits = createFits(resources);
     const fileStore = { ...files, retentionDays: 30 };
     // Services get what they need of it, and nothing here needs the rest.
     const all = {
@@ -305,6 +305,10 @@ function queriesOf(store: MemoryStore) {
         devices: one.devices ?? [],
       })),
     licenses: async () => [...store.licenses.values()],
+    latestCursor: async () => String(store.events.at(-1)?.id ?? 0),
+    isRegisteredAnew: async (since: string) =>
+      (store.events.findLast(({ kind }) => ['SITE', 'MACHINE', 'LICENSE'].includes(kind))?.id ?? 0) >
+      Number(since),
     sitesByIds: async (ids: readonly number[]) => named(store.sites, ids),
     declaredKinds: async () => [
       ...new Set([...store.machines.values()].flatMap((one) => Object.keys(one.resources ?? {}))),

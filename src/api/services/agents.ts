@@ -38,11 +38,11 @@ import { labelsGiven } from '../labels.js';
 import type { RegisterAgentPayloadModel } from '../models.js';
 import { guarded, ownSite } from './access.js';
 import { type ServiceParts, wakeAfter } from './parts.js';
-import { remembered } from './remembered.js';
+import { type Remembered, remembered } from './remembered.js';
 
 const SIGNAL = /^SIG[A-Z0-9+]{1,12}$/;
 
-/** A new policy acts from the next cycle; here it may take so long. */
+/** How long the policy is remembered where it decides nothing. */
 const POLICY_S = 1;
 
 const RESULTS: Readonly<Record<'accepted' | 'repeated' | 'stale-epoch' | 'unknown-run', ReportResult>> = {
@@ -88,7 +88,7 @@ export function createAgentsService(parts: ServiceParts) {
           },
         },
         now(),
-        await maxAttempts(),
+        await maxAttempts.afresh(),
       );
       if (outcome.agentId === 'superseded') throw superseded();
       if (outcome.agentId === 'too-many')
@@ -136,13 +136,15 @@ export function createAgentsService(parts: ServiceParts) {
       const agentId = isPeer ? null : agentOf(agent);
       atMost('reports', reports, limits.reportsMax);
       if (reports.length === 0) return [];
+      // By the policy in force it is decided whether a run that has ended badly is the job's last.
+      const endedBadly = reports.some(({ phase, cause }) => phase === 'ENDED' && cause !== 'EXITED_ZERO');
       const outcome = await store.reportRuns(
         siteId,
         reports.map((report, index) => ({
           ...runReport(report, index, isPeer),
           sentAt: sentAt && sentAt.getTime() / 1000,
         })),
-        await maxAttempts(),
+        await (endedBadly ? maxAttempts.afresh() : maxAttempts()),
         agentId,
         limits.userOutputBytes,
       );
@@ -297,10 +299,7 @@ function gathered<I, O>(ask: (items: readonly I[]) => Promise<readonly O[]>): (i
 }
 
 /** How often a job may run, by the policy in force. */
-export const maxAttemptsOf = ({
-  queries,
-  now,
-}: Pick<ServiceParts, 'queries' | 'now'>): (() => Promise<number>) =>
+export const maxAttemptsOf = ({ queries, now }: Pick<ServiceParts, 'queries' | 'now'>): Remembered<number> =>
   remembered(POLICY_S, now, async () => {
     const policy = await queries.policy();
     return policy === null ? 1 : parsePolicy(policy.document).maxAttempts;

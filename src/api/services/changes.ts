@@ -14,7 +14,7 @@ import { ApiError, notAccepted } from '../errors.js';
 import type { JobChangesInput, JobInput, UpdateJobsInput } from '../generated/types.js';
 import { amountsShown } from '../resources.js';
 import { handlesAll, submitterOf } from './access.js';
-import type { Fit } from './fit.js';
+import type { Judge } from './fit.js';
 import { type Fault, newJob, type Places, placesOf, storedJobs } from './job-input.js';
 import { waitsOfSubmission } from './needs.js';
 import type { ServiceParts } from './parts.js';
@@ -119,7 +119,7 @@ export async function changesOf(
   ) as Partial<ChangeableValues>;
   const { memoryMbPerCpu = null } = set;
   const fitted = memoryMbPerCpu !== null || fields.some((field) => FITTED.includes(field));
-  const judge = !allowUnfit && fitted ? await parts.fits() : null;
+  const judge = !allowUnfit && fitted ? await parts.fits.afresh() : null;
   return {
     values,
     memoryMbPerCpu,
@@ -169,7 +169,7 @@ const ANYWHERE: Places = {
 };
 
 /** What is wrong with the job as it would be: what several fields have to agree on, and machines. */
-function faultOf(job: Parameters<JobChanges['fault']>[0], judge: Fit | null): ChangeFault | null {
+function faultOf(job: Parameters<JobChanges['fault']>[0], judge: Judge | null): ChangeFault | null {
   const faults: Fault[] = [];
   const whole = newJob(
     inputOf(job),

@@ -149,7 +149,7 @@ export function createFederationService(parts: ServiceParts) {
       async returnJobs(viewer: Viewer, given: readonly string[]): Promise<boolean> {
         const returned = numbers(given, MAX.returns);
         if (returned.length > 0)
-          wake(await offers.giveBack(siteOf(viewer), returned, await maxAttempts(), now()));
+          wake(await offers.giveBack(siteOf(viewer), returned, await maxAttempts.afresh(), now()));
         return true;
       },
     }),

@@ -29,7 +29,7 @@ import type { LicenseRow, MachineRow } from '../../store/rows.js';
 import { amountsIn, devicesIn, labelsIn, submittedJob } from '../../store/rules.js';
 import type { NewJob } from '../../store/store.js';
 import type { Fault } from './job-input.js';
-import { remembered } from './remembered.js';
+import { type Remembered, remembered } from './remembered.js';
 
 /** How long the machines are remembered. */
 const FRESH_S = 2;
@@ -47,19 +47,36 @@ export interface Resources {
 }
 
 /** What tells of a job why nothing could run it; null: something can, or nothing is registered yet. */
-export type Fit = (job: NewJob) => Fault | null;
+export type Judge = (job: NewJob) => Fault | null;
 
+/** The same of jobs that are submitted: what fits is known at once, and before one is refused, what is registered is looked at again. */
+export type Fit = (job: NewJob) => null | Promise<Fault | null>;
+
+export interface Fits {
+  /** By what is remembered, as far as nothing is refused. */
+  remembered(): Promise<Fit>;
+  /** By what is registered now. */
+  afresh(): Promise<Judge>;
+}
+
+type Reads = Pick<Queries, 'sites' | 'machines' | 'licenses' | 'latestCursor' | 'isRegisteredAnew'>;
+
+/**
+ * What is registered is remembered for a while, here and in every other process of the API. `afresh` reads it again only if the events say
+ * that it has changed; peers, of which there are few and which have no events, always.
+ */
 export function createResources(
-  queries: Pick<Queries, 'sites' | 'machines' | 'licenses'>,
+  queries: Reads,
   directory: { peers(): Promise<PeerRow[]> },
   now: () => number,
-): () => Promise<Resources> {
-  async function read(): Promise<Resources> {
-    const [sites, machines, licenses, peers] = await Promise.all([
+): Remembered<Resources> {
+  async function readGrid() {
+    // First: what changes while it is read is read again.
+    const cursor = await queries.latestCursor();
+    const [sites, machines, licenses] = await Promise.all([
       queries.sites('', MOST),
       queries.machines(null, null, MOST),
       queries.licenses(null, MOST),
-      directory.peers(),
     ]);
     const grid = new Grid();
     for (const { id, name, state, load, maxLimitS } of sites)
@@ -74,11 +91,25 @@ export function createResources(
         ...{ resources: amountsIn(machine.resources), labels: labelsIn(machine) },
         ...{ devices: devicesIn(machine.devices), available: true },
       });
-    const asked = peers.filter(({ isolated, forward }) => !isolated && forward !== 'NEVER');
-    return { grid, machines, licenses, peers: asked };
+    return { cursor, grid, machines, licenses };
   }
 
-  return remembered(FRESH_S, now, read);
+  const ofGrid = remembered(
+    FRESH_S,
+    now,
+    readGrid,
+    async ({ cursor }) => !(await queries.isRegisteredAnew(cursor)),
+  );
+  const peers = remembered(FRESH_S, now, async () =>
+    (await directory.peers()).filter(({ isolated, forward }) => !isolated && forward !== 'NEVER'),
+  );
+  const both = async (
+    grid: ReturnType<typeof ofGrid>,
+    asked: ReturnType<typeof peers>,
+  ): Promise<Resources> => ({ ...(await grid), peers: await asked });
+  return Object.assign(() => both(ofGrid(), peers()), {
+    afresh: () => both(ofGrid.afresh(), peers.afresh()),
+  });
 }
 
 /** Of a site that schedules itself: all that decides what it could ever run. As `reportLoad` has stored it. */
@@ -108,27 +139,35 @@ export const NEEDS = [
   ...(['sameSwitch', 'devicesPerTask', 'parts', 'runTimeLimitS'] as const),
 ] as const;
 
-export function createFit(known: () => Promise<Resources>): () => Promise<Fit> {
-  return async () => {
-    const resources = await known();
-    if (isUnknown(resources)) return () => null;
-    // Jobs of a submission are mostly alike.
-    const judged = new Map<string, Fault | null>();
-    return (job) => {
-      const key = JSON.stringify([
-        ...NEEDS.map((field) => job[field]),
-        ...[job.class, firstVersionOf(job), mayLeave(job)],
-      ]);
-      let fault = judged.get(key);
-      if (fault === undefined) {
-        fault =
-          mayLeave(job) && resources.peers.some((peer) => couldRun(job, peer))
-            ? null
-            : faultOf(job, resources);
-        judged.set(key, fault);
-      }
-      return fault;
+export const createFits = (known: Remembered<Resources>): Fits => ({
+  async remembered() {
+    const judge = judgeBy(await known());
+    let latest: Promise<Judge> | null = null;
+    const again = async (job: NewJob): Promise<Fault | null> => {
+      latest ??= known.afresh().then(judgeBy);
+      return (await latest)(job);
     };
+    return (job) => (judge(job) === null ? null : again(job));
+  },
+  afresh: async () => judgeBy(await known.afresh()),
+});
+
+function judgeBy(resources: Resources): Judge {
+  if (isUnknown(resources)) return () => null;
+  // Jobs of a submission are mostly alike.
+  const judged = new Map<string, Fault | null>();
+  return (job) => {
+    const key = JSON.stringify([
+      ...NEEDS.map((field) => job[field]),
+      ...[job.class, firstVersionOf(job), mayLeave(job)],
+    ]);
+    let fault = judged.get(key);
+    if (fault === undefined) {
+      fault =
+        mayLeave(job) && resources.peers.some((peer) => couldRun(job, peer)) ? null : faultOf(job, resources);
+      judged.set(key, fault);
+    }
+    return fault;
   };
 }
 

@@ -55,7 +55,7 @@ export function createGroupsService(parts: ServiceParts) {
   const { store, queries, limits, now } = parts;
 
   const judgeOf = async (places: Places): Promise<Fit> => {
-    const judge = await parts.fits();
+    const judge = await parts.fits.remembered();
     return (job) => judge(poolsApart(job, places));
   };
 
@@ -118,7 +118,7 @@ export function createGroupsService(parts: ServiceParts) {
       jobs[index] = newJob({ ...maker.make(valueFor), arrayIndex: index }, context, (fault) =>
         ofTemplate(index, fault),
       );
-      const unfit = index === 0 && errors.length === 0 ? judge?.(jobs[index] as NewJob) : null;
+      const unfit = index === 0 && errors.length === 0 ? await judge?.(jobs[index] as NewJob) : null;
       if (unfit) ofTemplate(index, unfit);
       // What is wrong with the template is wrong with every job: told once.
       if (index === 0 && errors.length > 0) return refused();

@@ -70,14 +70,15 @@ export function createJobsService(parts: ServiceParts) {
       if (errors.length < MAX.faults) errors.push({ index: of, ...one });
     };
     // A retry was accepted when it came first.
-    const judge = input.allowUnfit || isRetry ? null : await fits();
+    const judge = input.allowUnfit || isRetry ? null : await fits.remembered();
     for (const job of input.jobs) {
       if (index % JOBS_OF_A_TURN === JOBS_OF_A_TURN - 1) await turns.pause();
       if (errors.length >= MAX.faults) break;
       const faults = errors.length;
       jobs[index] = newJob(job, context, (one) => fault(one));
       const { places } = context;
-      const unfit = errors.length === faults ? judge?.(poolsApart(jobs[index] as NewJob, places)) : null;
+      const doubt = errors.length === faults ? judge?.(poolsApart(jobs[index] as NewJob, places)) : null;
+      const unfit = doubt && (await doubt);
       if (unfit) fault(unfit);
       index++;
     }

@@ -14,7 +14,7 @@ import type { Shares } from '../admission/shares.js';
 import type { Viewer } from '../auth.js';
 import { ApiError } from '../errors.js';
 import type { Loaders } from '../loaders.js';
-import type { Fit } from './fit.js';
+import type { Fits } from './fit.js';
 import type { Ranks } from './ranks.js';
 
 /** Files of runs that the service keeps, and for how long. */
@@ -58,9 +58,9 @@ export interface ServiceParts {
   wake: Wake;
   limits: Limits;
   shares: Shares;
-  /** Whether anything could ever run a job, by what is registered now. */
-  fits(): Promise<Fit>;
-  /** Where the jobs of a submission stand in the workflow that they make up, by what is registered now. */
+  /** Whether anything could ever run a job. */
+  fits: Fits;
+  /** Where the jobs of a submission stand in the workflow that they make up, by what is remembered to be registered. */
   ranks: Ranks;
   /** The identity provider that is believed; null: none. */
   oidcIssuer: string | null;
