@@ -32,7 +32,7 @@ export async function buildWeb(checked) {
   await build({ configFile: join(source, 'vite.config.ts'), logLevel: 'warn' });
   if (before === undefined) delete process.env.NODE_ENV;
   else process.env.NODE_ENV = before;
-  weigh();
+  if (checked) weigh();
   await Promise.all(files(output).map((path) => compress(path, checked)));
   if ((await types) !== 0) throw new Error('the types of web/ do not fit');
   writeFileSync(stamp, wanted);
@@ -78,10 +78,9 @@ function weigh() {
 async function compress(path, well) {
   if (!TEXTS.has(extname(path)) || statSync(path).size < 1000) return;
   const content = await readFile(path);
-  const quality = well && content.length <= LARGE_BYTES ? 11 : 9;
-  const [br, gz] = await Promise.all([
-    promisify(brotliCompress)(content, { params: { [constants.BROTLI_PARAM_QUALITY]: quality } }),
-    promisify(gzip)(content, { level: 9 }),
-  ]);
-  await Promise.all([writeFile(`${path}.br`, br), writeFile(`${path}.gz`, gz)]);
+  await writeFile(`${path}.gz`, await promisify(gzip)(content, { level: well ? 9 : 6 }));
+  if (!well) return;
+  const quality = content.length <= LARGE_BYTES ? 11 : 9;
+  const params = { [constants.BROTLI_PARAM_QUALITY]: quality };
+  await writeFile(`${path}.br`, await promisify(brotliCompress)(content, { params }));
 }

@@ -1,12 +1,13 @@
 // `node scripts/build.mjs [bench|experiments]`: what is generated, TypeScript into dist/
-// (dist-bench/, dist-experiments/), and the portal into dist/web. `npm start` leaves out what only developers need: checks of types, and declarations.
+// (dist-bench/, dist-experiments/), and the portal into dist/web. `npm start` leaves out what only developers and
+// those who ship it need: checks of types, declarations, the best compression.
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build as bundle } from 'esbuild';
 import { buildWeb } from './build-web.mjs';
 import { compile } from './compile.mjs';
-import { generate } from './generate.mjs';
+import { generateGraphql, generatePrisma } from './generate.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
@@ -14,11 +15,13 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 export async function build(part = 'build', { checked = true, say = () => {} } = {}) {
   try {
     say('generating the database client and types');
-    await generate();
-    say('compiling the service and the portal');
+    const client = generatePrisma();
+    const types = generateGraphql().then(() => say('compiling the service and the portal'));
     const [status] = await Promise.all([
-      checked ? compile(join(root, `tsconfig.${part}.json`)) : transpile(),
-      part === 'experiments' ? undefined : buildWeb(checked),
+      Promise.all([client, types]).then(() =>
+        checked ? compile(join(root, `tsconfig.${part}.json`)) : transpile(),
+      ),
+      part === 'experiments' ? undefined : types.then(() => buildWeb(checked)),
     ]);
     if (status === 0 && part === 'build') {
       removeStale();

@@ -1,20 +1,18 @@
 // `npm run codegen`: what builds, tests and editors need and git ignores: the Prisma client (src/store/generated), the types of schema.graphql and its
 // resolvers (src/api/generated), and of each NAME.graphql its NAME.gql.ts. Each is made again only when what it follows from has changed.
-import { spawnSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
-export async function generate() {
-  generatePrisma();
-  await generateGraphql();
-}
+export const generate = () => Promise.all([generatePrisma(), generateGraphql()]);
 
 /** Runs `prisma generate` if the schema or the version of Prisma changed since the last time. */
-function generatePrisma() {
+export async function generatePrisma() {
   const schema = join(root, 'prisma', 'schema.prisma');
   const output = join(root, 'src', 'store', 'generated');
   const stamp = join(output, '.stamp');
@@ -25,26 +23,26 @@ function generatePrisma() {
   rmSync(output, { recursive: true, force: true });
   // The CLI would download its schema engine, which generating does not use: any executable in its
   // place keeps the build off the network. Migrations need none (src/store/migrate.ts).
-  const result = spawnSync(
+  await promisify(execFile)(
     process.execPath,
     [join(root, 'node_modules/prisma/build/index.js'), 'generate', '--schema', schema, '--no-hints'],
     {
       cwd: root,
-      encoding: 'utf8',
       env: {
         ...process.env,
         PRISMA_SCHEMA_ENGINE_BINARY: '/bin/true',
         CHECKPOINT_DISABLE: '1',
       },
     },
-  );
-  if (result.status !== 0) throw new Error(`prisma generate failed:\n${result.stdout}\n${result.stderr}`);
+  ).catch(({ stdout, stderr }) => {
+    throw new Error(`prisma generate failed:\n${stdout}\n${stderr}`);
+  });
   mkdirSync(output, { recursive: true });
   writeFileSync(stamp, wanted);
 }
 
 /** Types of the API and its clients' operations. Loads the generators only if there is something to do: that takes a second. */
-async function generateGraphql() {
+export async function generateGraphql() {
   const output = join(root, 'src', 'api', 'generated');
   const stamp = join(output, '.stamp');
   const all = ['src', 'web/src'].flatMap((folder) =>

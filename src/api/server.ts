@@ -193,7 +193,8 @@ export function createApi(parts: ApiParts): Api {
   function toClient(error: unknown, { requestId }: { requestId: string }): GraphQLFormattedError {
     const { formatted, masked } = outward(error, requestId, isUnavailable);
     const about = { requestId, err: masked, path: formatted.path };
-    if (formatted.extensions?.code === 'UNAVAILABLE') log.warn(about, 'a request could not be served');
+    if (formatted.extensions?.code === 'UNAVAILABLE')
+      log.warn({ ...about, answer: formatted.message }, 'a request could not be served');
     else if (masked !== null) log.error(about, 'a request failed unexpectedly');
     return formatted;
   }

@@ -949,7 +949,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByRole('heading', { name: 'GraphQL explorer' }).waitFor();
     const run = page.getByRole('button', { name: 'Execute query (Ctrl-Enter)' });
     const answer = page.locator('.graphiql-response');
-    await page.locator('.view-line').first().waitFor();
+    await page.locator('.CodeMirror-line').first().waitFor();
     await run.click();
     await expect.poll(() => answer.textContent()).toContain('"jobs"');
 
