@@ -1,5 +1,5 @@
 /** Jobs in Slurm's terms: their numbers, states, times, and the jobs that a list of numbers names. */
-import { arrayOf, parseArray } from '../words/index.js';
+import { arrayOf, type Indices, parseArray } from '../words/index.js';
 import { ask, SlurmError } from './ask.js';
 import {
   type BriefJobFragment,
@@ -69,17 +69,31 @@ export interface ArrayPlace {
   groupName: string;
 }
 
+/** Arrays as they were written, with the place of each index: all their elements have the same, and may be many. */
+const arrays = new Map<string, WrittenArray | null>();
+type WrittenArray = Indices & { places: ReadonlyMap<number, number> };
+
+function writtenArray(written: string): WrittenArray | null {
+  const known = arrays.get(written);
+  if (known !== undefined) return known;
+  let array: WrittenArray | null = null;
+  try {
+    const parsed = parseArray('array', written);
+    array = { ...parsed, places: new Map(parsed.indices.map((index, place) => [index, place])) };
+  } catch {
+    // A name of somebody else's that only looks like ours.
+  }
+  arrays.set(written, array);
+  return array;
+}
+
 export function placeOf(job: Pick<Job, 'id' | 'groupName' | 'arrayIndex'>): ArrayPlace | null {
   const written = arrayOf(job.groupName);
-  if (written === null || job.arrayIndex === null) return null;
-  try {
-    const { indices, atOnce } = parseArray('array', written);
-    const place = indices.indexOf(job.arrayIndex);
-    const first = numberOf(job.id) - place;
-    return place < 0 ? null : { first, indices, atOnce, groupName: job.groupName! };
-  } catch {
-    return null;
-  }
+  const array = written === null ? null : writtenArray(written);
+  const place = job.arrayIndex === null ? undefined : array?.places.get(job.arrayIndex);
+  if (array === null || place === undefined) return null;
+  const { indices, atOnce } = array;
+  return { first: numberOf(job.id) - place, indices, atOnce, groupName: job.groupName! };
 }
 
 /** `12`, or `12_3` of an array's element. */
