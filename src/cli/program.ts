@@ -41,7 +41,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   { commands: ['graph'], add: async () => (await import('./commands/graph.js')).addGraph },
   { commands: ['groups'], add: async () => (await import('./commands/groups.js')).addGroups },
   {
-    commands: ['whoami', 'users', 'keys', 'sessions', 'quota'],
+    commands: ['whoami', 'users', 'keys', 'sessions', 'quota', 'shares'],
     add: async () => (await import('./commands/people.js')).addPeople,
   },
   {

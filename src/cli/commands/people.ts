@@ -317,6 +317,7 @@ function addQuota(program: Command): void {
     ),
     USER_COLUMNS,
   )
+    .alias('shares')
     .option('--share <share>', 'quota: the part of the grid, relative to the quotas of other users')
     .option('--limit <jobs>', 'how many jobs may be submitted within --period; none: no limit')
     .option('--period <duration>', 'length of the rolling period, such as 1h')
