@@ -24,6 +24,8 @@ export interface Row {
   nowMs: number;
   /** `batch`, or another one that was asked for. */
   step?: string | null;
+  /** Of elements of an array that are shown as one (`together`): their indices; the job is one of them. */
+  elements?: readonly number[];
 }
 type Field = (row: Row) => string | number;
 
@@ -62,6 +64,21 @@ const nodeList = ({ job }: Row): string => nodesOf(job).join(',');
 const listOrReason = (row: Row): string =>
   nodeList(row) ||
   (hasEnded(row.job) || row.job.startedAt !== null ? '' : `(${reasonOf(row.job, row.nowMs)})`);
+/** `1-3,7%2`, at most as long as Slurm writes it. */
+function indicesOf({ job, elements: unsorted = [] }: Row): string {
+  const elements = [...unsorted].sort((a, b) => a - b);
+  const ranges: string[] = [];
+  for (let from = 0, to = 0; from < elements.length; from = ++to) {
+    while (elements[to + 1] === (elements[to] as number) + 1) to++;
+    ranges.push(from === to ? `${elements[from]}` : `${elements[from]}-${elements[to]}`);
+  }
+  const text = ranges.join(',');
+  const atOnce = placeOf(job)?.atOnce ?? null;
+  return `${text.length > INDICES_LENGTH ? `${text.slice(0, INDICES_LENGTH)}...` : text}${atOnce === null ? '' : `%${atOnce}`}`;
+}
+/** SLURM_BITSTR_LEN. */
+const INDICES_LENGTH = 64;
+const isSeveral = ({ elements = [] }: Row): boolean => elements.length > 1;
 const arrayId = ({ job }: Row): number => placeOf(job)?.first ?? numberOf(job.id);
 const name = ({ job, step }: Row): string => step ?? job.name ?? job.application;
 
@@ -70,7 +87,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   account: ({ job }) => job.project ?? 'default',
   allocnodes: ({ job }) => nodesOf(job).length,
   arrayjobid: arrayId,
-  arraytaskid: ({ job }) => job.arrayIndex ?? 'N/A',
+  arraytaskid: (row) => (isSeveral(row) ? indicesOf(row) : (row.job.arrayIndex ?? 'N/A')),
   batchhost: ({ job }) => nodesOf(job)[0] ?? 'n/a',
   cluster: () => 'switchyard',
   command: ({ job }) => job.command,
@@ -84,7 +101,10 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   end: ({ job }) => localTime(job.endedAt, 'Unknown'),
   exitcode: ({ job }) => exitOf(job),
   feature: ({ job }) => job.machineConstraint ?? '(null)',
-  jobid: (row) => `${shownId(row.job)}${row.step ? `.${row.step}` : ''}`,
+  jobid: (row) =>
+    isSeveral(row)
+      ? `${arrayId(row)}_[${indicesOf(row)}]`
+      : `${shownId(row.job)}${row.step ? `.${row.step}` : ''}`,
   jobidraw: ({ job, step }) => `${numberOf(job.id)}${step ? `.${step}` : ''}`,
   jobname: name,
   jobstep: (row) => `${shownId(row.job)}.${row.step ?? 'batch'}`,
@@ -150,6 +170,28 @@ export const isDear = (fields: readonly string[]): boolean =>
 
 export const textOf = (field: string, row: Row): string =>
   String(FIELDS[field.toLowerCase()]?.(row) ?? 'N/A');
+
+const IDS = ['jobid', 'jobidraw', 'arraytaskid'];
+
+/** Pending elements of an array that only their ids tell apart as one row each, as Slurm keeps them until they start. */
+export function together(rows: readonly Row[], columns: readonly Column[]): Row[] {
+  const others = columns.filter(({ field }) => !IDS.includes(field.toLowerCase()));
+  const found = new Map<string, Row & { elements: number[] }>();
+  return rows.flatMap((row) => {
+    const place = slurmState(row.job) === 'PENDING' ? placeOf(row.job) : null;
+    if (place === null) return [row];
+    const key = [place.first, ...others.map(({ field }) => textOf(field, row))].join('\n');
+    const index = row.job.arrayIndex!;
+    const known = found.get(key);
+    if (known) {
+      known.elements.push(index);
+      return [];
+    }
+    const first = { ...row, elements: [index] };
+    found.set(key, first);
+    return [first];
+  });
+}
 
 /** A column: what it shows, how wide, and what follows it. */
 export interface Column {

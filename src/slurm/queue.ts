@@ -5,7 +5,17 @@ import { parseSince, switchesWritten } from '../words/index.js';
 import { SlurmError } from './ask.js';
 import { byCluster, type Clusters, clustersAsked } from './clusters.js';
 import { complain, type Given, given, print, type Run, warn } from './command.js';
-import { type Column, columnsOf, FIELDS, isDear, line, type Row, sortedBy, textOf } from './fields.js';
+import {
+  type Column,
+  columnsOf,
+  FIELDS,
+  isDear,
+  line,
+  type Row,
+  sortedBy,
+  textOf,
+  together,
+} from './fields.js';
 import {
   clock,
   elapsedS,
@@ -208,9 +218,10 @@ export const squeue: Run = async (words, name) => {
     return 0;
   }
   const isHeaded = !options.has('--noheader');
+  const shown = options.has('--array') ? rows : together(rows, columns);
   const lines = byCluster(clusters, isHeaded, (cluster) => [
     ...(isHeaded ? [before + line(columns, ({ title }) => title)] : []),
-    ...rows
+    ...shown
       .filter(({ job }) => cluster === null || clusters?.of(job) === cluster)
       .map((row) => before + line(columns, ({ field }) => textOf(field, row))),
   ]);

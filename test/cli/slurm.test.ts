@@ -81,6 +81,26 @@ describe('sbatch', () => {
     );
   });
 
+  it('shows pending elements of an array that are alike in one line, or each with -r', async () => {
+    const id = await said('sbatch --parsable -H -a 1-3,5,7-8%2 --wrap true');
+    const first = Number(id);
+    expect(await said(`squeue -h -o '%i %A %K %t %r' -j ${id}`)).toBe(
+      `${id}_[1-3,5,7-8%2] ${id} 1-3,5,7-8%2 PD JobHeldUser`,
+    );
+    expect(await said(`squeue -h -r -o '%i %A %K' -j ${id}`)).toBe(
+      [1, 2, 3, 5, 7, 8].map((index, place) => `${id}_${index} ${first + place} ${index}`).join('\n'),
+    );
+    await said(`scontrol update JobId=${id}_5 Nice=7`);
+    expect(await said(`squeue -h -o '%i %y' -j ${id}`)).toBe(`${id}_[1-3,7-8%2] 0\n${id}_5 7`);
+    expect(await said(`squeue -h -o '%i' -j ${id}`)).toBe(`${id}_[1-3,5,7-8%2]`);
+    await said(`scancel ${id}`);
+    const odd = await said('sbatch --parsable -H -a 0-200:2 --wrap true');
+    expect(await said(`squeue -h -o %i -j ${odd}`)).toMatch(
+      new RegExp(`^${odd}_\\[0,2,4,.{58}\\.\\.\\.\\]$`),
+    );
+    await said(`scancel ${odd}`);
+  });
+
   it('starts the components of a heterogeneous job together, and the script on the first', async () => {
     const told =
       '$SLURM_HET_SIZE $SLURM_JOB_NUM_NODES_HET_GROUP_0 $SLURM_JOB_NODELIST_HET_GROUP_1 $SWITCHYARD_TASKS';
