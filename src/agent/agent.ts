@@ -253,10 +253,12 @@ export class Agent {
       else runner.cancel(run, told.stopGraceS * 1000, signal);
       if (complete || part) this.listed.add(runKey(run));
     };
-    for (const { action, parts, jobParts, partNodes, checkpoint, ...told } of batch.assignments) {
+    for (const { action, parts, jobParts, partNodes, checkpoint, uploads, ...told } of batch.assignments) {
       // To GraphQL it is any JSON; the schema says that these are variables and their values.
       const run: Assignment = { ...told, environment: told.environment as Assignment['environment'] };
       if (jobParts.length > 0) Object.assign(run, { jobParts, partNodes });
+      if (uploads.length > 0)
+        run.outputs = [...told.outputs, ...uploads.map((one) => ({ ...one, dataset: null }))];
       if (checkpoint !== null) run.checkpoint = checkpoint.path;
       if (checkpoint?.from) run.inputs = [...told.inputs, checkpoint.from];
       const here = parts.reduce((sum, { tasks }) => sum + tasks, 0);

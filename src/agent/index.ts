@@ -27,3 +27,4 @@ export {
   type StagingSource,
 } from './staging/index.js';
 export { CLOSED } from './staging/roots.js';
+export type { UrlOptions } from './staging/urls.js';

@@ -18,12 +18,14 @@ export type { EndCause, WarnSignal };
 
 /** An input that is within reach of its run. */
 export interface StagedInput {
-  /** Place among the job's inputs, from 1. */
+  /** Place among the job's inputs, or its downloads, from 1. */
   place: number;
-  /** Of the dataset. */
+  /** Of the dataset, or of the file. */
   name: string;
   /** Where it is: a file or a directory, not to be changed. */
   path: string;
+  /** It was fetched from a URL. */
+  downloaded?: true;
 }
 
 /** Files of a run's directory that are to be kept. */
@@ -32,6 +34,8 @@ export interface WantedOutput {
   path: string;
   /** Name of the dataset that it becomes; null: the service keeps it. */
   dataset: string | null;
+  /** Where it is sent when the command has succeeded; then nobody keeps it, unless it cannot be sent. */
+  url?: string;
   /** It is the checkpoint: kept under this path is the last one that the run has reported, if it has; a directory as one file. */
   checkpoint?: true;
 }
@@ -70,6 +74,8 @@ export interface Assignment
       | 'machines'
       | 'inputs'
       | 'outputs'
+      | 'downloads'
+      | 'uploads'
       | 'checkpoint'
       | 'signals'
     > {
@@ -93,6 +99,8 @@ export interface Assignment
   inputs?: readonly Input[];
   /** What is kept of its files before its end is reported; nothing where it is left out. */
   outputs?: readonly WantedOutput[];
+  /** Files to be fetched from URLs before it starts; none where it is left out. */
+  downloads?: Told['downloads'];
   /** Below its directory: the file that is kept for the next run of the job; none where it is left out. */
   checkpoint?: string;
   /** Those inputs, once they are within its reach, and how long that took. */

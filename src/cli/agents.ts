@@ -32,6 +32,7 @@ import {
   type StageableRunner,
   StagingRunner,
   TermsRules,
+  type UrlOptions,
 } from '../agent/index.js';
 import { Client, type ServiceError } from '../client/index.js';
 import { type Config, jobEnvironment } from '../platform/config.js';
@@ -72,6 +73,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       client,
       datasetsDir: config.agentDatasetsDir,
       datasetsBytes: config.agentDatasetsMb === 0 ? null : config.agentDatasetsMb * 1e6,
+      urls: urlsOf(config),
     });
     const devices = await findDevices(config.agentDevices, config.agentStateDir);
     const runner = await ProcessRunner.open({
@@ -123,17 +125,24 @@ function dataOf(config: Config, client: Client, site: string, runner: StageableR
     closed: [...CLOSED, config.home, config.agentStateDir],
     open: [config.agentDatasetsDir],
   };
-  const staging = new StagingRunner(runner, config.agentCacheDir ?? join(config.agentStateDir, 'data'), {
-    site,
-    roots,
-    service: client,
-    addresses: config.agentDataAddresses,
-    maxBytes: config.agentCacheMb * 1e6,
-    command: words(config.agentTransferCommand),
-    rateMbPerS: config.agentTransferMbPerS === 0 ? null : config.agentTransferMbPerS,
-  });
+  const data = {
+    ...{ site, roots, service: client, addresses: config.agentDataAddresses },
+    ...{ maxBytes: config.agentCacheMb * 1e6, command: words(config.agentTransferCommand) },
+    rateMbPerS: rateOf(config),
+  };
+  const dir = config.agentCacheDir ?? join(config.agentStateDir, 'data');
+  const staging = new StagingRunner(runner, dir, data, urlsOf(config));
   return { staging, exporter: new DataExporter({ client, roots }) };
 }
+
+/** Accepted of a transfer, MB/s; null: any. */
+const rateOf = ({ agentTransferMbPerS: rate }: Config): number | null => (rate === 0 ? null : rate);
+
+/** How jobs have files from URLs, and send them there. */
+const urlsOf = (config: Config): UrlOptions => ({
+  ...{ addresses: config.agentUrlAddresses, maxBytes: config.agentUrlMb * 1e6 },
+  ...{ limitMs: config.agentUrlS * 1000, rateMbPerS: rateOf(config) },
+});
 
 /** What stands between jobs and everybody else; what it leaves open is said loudly. */
 function isolation(
@@ -260,6 +269,7 @@ export function externalAgent(config: Config, log: Logger, access: () => AgentAc
       client,
       datasetsDir: config.agentDatasetsDir,
       datasetsBytes: config.agentDatasetsMb === 0 ? null : config.agentDatasetsMb * 1e6,
+      urls: urlsOf(config),
     });
     const accounts = localAccounts(config, log, local);
     const rules = new TermsRules({

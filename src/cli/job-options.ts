@@ -33,6 +33,7 @@ import {
   parseSince,
   parseTasksPerMachine,
   parseTime,
+  parseUpload,
   parseVariable,
   parseWord,
   retryRuleOf,
@@ -107,6 +108,8 @@ export interface JobOptions {
   inputFrom?: string[];
   keep?: string[];
   keepDataset?: string[];
+  download?: string[];
+  upload?: string[];
   checkpoint?: string;
   checkpointSignal?: string;
   fromSite?: string;
@@ -289,6 +292,16 @@ function addDataOptions(command: Command): Command {
     .option(
       '--keep-dataset <name=path>',
       'turn this file or directory into a dataset with this name if the job succeeds; may be repeated',
+      collectWhole,
+    )
+    .option(
+      '--download <url>',
+      'fetch this file by http(s) before the job starts; the job finds it at $SWITCHYARD_DOWNLOAD_1; may be repeated ($SWITCHYARD_DOWNLOAD_2, …)',
+      collectWhole,
+    )
+    .option(
+      '--upload <path=url>',
+      'send this file or directory to the URL by http(s) if the job succeeds; may be repeated',
       collectWhole,
     )
     .option(
@@ -537,6 +550,8 @@ export function jobFromOptions(
     outputMb: given(options.outputMb, size('--output-mb')),
     environment: options.env?.map((variable) => parseVariable('--env', variable)),
     outputs: outputsOf(options),
+    downloads: options.download?.map((url) => ({ url })),
+    uploads: options.upload?.map((written) => parseUpload('--upload', written)),
     checkpoint: checkpointOf(options),
     workingDirectory: options.dir,
     boost: given(options.boost, (value) =>

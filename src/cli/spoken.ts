@@ -43,6 +43,8 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   outputMb: '--output-mb',
   inputs: '--input',
   outputs: '--keep',
+  downloads: '--download',
+  uploads: '--upload',
   checkpoint: '--checkpoint',
   originSite: '--from-site',
   preferences: '--prefer',

@@ -613,6 +613,20 @@ export const VARIABLES = {
     false,
     'Command that fetches datasets from locations other than files and http(s), such as ["rclone","copyto","{source}","{target}"]; by default none.',
   ),
+  agentUrlAddresses: list(
+    'AGENT_URL_ADDRESSES',
+    'IP addresses, or ranges such as 10.0.0.0/8',
+    isNetwork,
+    'Local, link-local or private addresses that jobs may name as servers of their downloads and uploads, such as those of an object store of the site.',
+  ),
+  agentUrlMb: whole('AGENT_URL_MB', 100_000, 1, 1e9, 'Largest file that is downloaded for a job, MB.'),
+  agentUrlS: whole(
+    'AGENT_URL_S',
+    21_600,
+    1,
+    1_000_000,
+    'Maximum time for the download of a file, and for an upload, including repeated attempts, seconds.',
+  ),
   agentTransferMbPerS: whole(
     'AGENT_TRANSFER_MB_PER_S',
     0,

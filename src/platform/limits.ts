@@ -425,6 +425,18 @@ export const FIXED_LIMITS = {
   ),
   jobInputs: fixed(100, 'Datasets and other input data of a job.', 'JobInput.inputs'),
   jobOutputs: fixed(100, 'Outputs of a job.', 'JobInput.outputs'),
+  jobUrls: fixed(
+    100,
+    'Files of a job that are downloaded from URLs, and files or directories that are uploaded to URLs.',
+    'JobInput.downloads',
+    'JobInput.uploads',
+  ),
+  fileUrlChars: fixed(
+    4_000,
+    'Characters in the URL of a download or upload.',
+    'DownloadInput.url',
+    'UploadInput.url',
+  ),
   outputPathChars: fixed(
     1_000,
     'Characters in the path of an output, and of a kept file.',

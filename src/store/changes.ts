@@ -198,6 +198,7 @@ const takes = (job: ChangeableValues, { needs }: JobWait): number =>
   bytesOf({ ...job, ...NOTHING, wait: { needs, onUnmet: 'CANCEL', notBefore: null } });
 const NOTHING = {
   ...{ command: '', arguments: [], environment: {}, workingDirectory: null, inputs: [], outputs: [] },
+  ...{ downloads: null, uploads: null },
   ...{ preferences: [], image: null, parts: null },
 };
 

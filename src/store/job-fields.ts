@@ -39,6 +39,17 @@ export interface Checkpoint {
   signal: WarnSignal;
 }
 
+/** A file that the agent of a run fetches before it starts, by http(s). The URL may have secrets in it (platform/urls.ts). */
+export interface Download {
+  url: string;
+}
+
+/** A file or directory of a run's directory that its agent sends to a URL by http(s), when the command has succeeded. */
+export interface Upload {
+  path: string;
+  url: string;
+}
+
 type FieldType =
   | 'bigint'
   | 'integer'
@@ -175,6 +186,9 @@ export const givenFields = {
   originSiteId: maybe<number>('integer', ofData),
   /** What is kept of its files. At most 100. */
   outputs: always<readonly JobOutput[]>('jsonb', { sparse: true }),
+  /** Files from and to servers that neither the catalog nor the service knows. At most 100 each. Whether peers' agents reach them nobody knows. */
+  downloads: staying(toAgents(maybe<readonly Download[]>('jsonb'))),
+  uploads: staying(toAgents(maybe<readonly Upload[]>('jsonb'))),
   /** Declared share of computation in its run time, 0 to 1. */
   computationShare: offered(maybe<number>('float8', ofData)),
   /** What it would like and can do without. At most 16. */

@@ -802,6 +802,8 @@ type Weighed = Pick<
   | 'parts'
   | 'inputs'
   | 'outputs'
+  | 'downloads'
+  | 'uploads'
   | 'preferences'
 > & { wait?: NewWait | null };
 
@@ -817,6 +819,8 @@ export function bytesOf(job: Weighed): number {
     bytes += RULE_BYTES + 16 * ((causes?.length ?? 0) + (exitCodes?.length ?? 0) + (signals?.length ?? 0));
   for (const { machineConstraint } of job.parts ?? []) bytes += PART_BYTES + (machineConstraint?.length ?? 0);
   for (const { path, dataset } of job.outputs) bytes += path.length + (dataset?.length ?? 0);
+  for (const { url } of job.downloads ?? []) bytes += url.length;
+  for (const { path, url } of job.uploads ?? []) bytes += path.length + url.length;
   for (const { from } of job.inputs) bytes += from?.path.length ?? 0;
   let terms = 0;
   for (const { of } of job.wait?.needs ?? []) terms += of.length;

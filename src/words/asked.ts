@@ -146,6 +146,8 @@ export interface Asked {
   append?: boolean;
   environment: Record<string, string>;
   keep: AskedOutput[];
+  downloads: { url: string }[];
+  uploads: { path: string; url: string }[];
   /** `ALL`, `NONE`, `NIL`, or names and `NAME=value`, as Slurm's --export. */
   exports?: string;
   partition?: string;
@@ -179,6 +181,8 @@ export const nothing = (): Asked => ({
   retry: {},
   environment: {},
   keep: [],
+  downloads: [],
+  uploads: [],
   parts: [],
   components: [],
 });
@@ -228,6 +232,8 @@ export interface AskedJob extends Pick<Asked, (typeof AS_ASKED)[number]> {
   needs?: { expression?: 'ANY'; of: Need[] }[];
   inputs?: { from: string; output: string }[];
   outputs?: AskedOutput[];
+  downloads?: { url: string }[];
+  uploads?: { path: string; url: string }[];
 }
 
 /** Tasks, CPUs and nodes in Slurm's sense. */
@@ -328,6 +334,8 @@ export function jobOf(asked: Asked): AskedJob {
         : undefined,
     inputs: asked.reads.length > 0 ? asked.reads : undefined,
     outputs: asked.keep.length > 0 ? asked.keep : undefined,
+    downloads: asked.downloads.length > 0 ? asked.downloads : undefined,
+    uploads: asked.uploads.length > 0 ? asked.uploads : undefined,
   };
   // Absent is not undefined: the service's defaults are for what is absent.
   return Object.fromEntries(Object.entries(job).filter(([, value]) => value !== undefined));

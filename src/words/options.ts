@@ -466,6 +466,14 @@ export function parseKeepDataset(
   return { path, keep: 'DATASET', dataset };
 }
 
+/** `path=url` */
+export function parseUpload(field: string, value: string): { path: string; url: string } {
+  const [, path, url] = /^([^=]+)=(.+)$/.exec(value) ?? [];
+  if (path === undefined || url === undefined)
+    throw new NotAccepted(field, value, 'PATH=URL, a path in the directory of the job and a URL');
+  return { path, url };
+}
+
 /** A number from 0, and at most `max`. */
 const amount = (
   key: 'benchmark' | 'computationShare' | 'sandboxMb' | 'outputMb',
@@ -550,6 +558,12 @@ export const SWITCHYARD: readonly Option[] = [
   }),
   one('--keep-dataset', (asked, value, field) => {
     asked.keep.push(parseKeepDataset(field, value));
+  }),
+  one('--download', (asked, value) => {
+    asked.downloads.push({ url: value });
+  }),
+  one('--upload', (asked, value, field) => {
+    asked.uploads.push(parseUpload(field, value));
   }),
   one(
     '--kill-grace',

@@ -299,6 +299,8 @@ const NEUTRAL: Neutral = {
   partNodes: [],
   inputs: [],
   outputs: [],
+  downloads: [],
+  uploads: [],
   plannedS: 1,
 };
 

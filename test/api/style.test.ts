@@ -237,6 +237,8 @@ const LISTS: Excused = {
       'Job.resources',
       'Job.inputs',
       'Job.outputs',
+      'Job.downloads',
+      'Job.uploads',
     ],
     ...[
       'Job.preferences',

@@ -349,6 +349,8 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
     sameSwitch: { sameSwitch: { maxWaitS: null } },
     machineConstraint: { machineConstraint: 'fast' },
     image: { image: 'debian' },
+    downloads: { downloads: [{ url: 'http://files.example/a' }] },
+    uploads: { uploads: [{ path: 'a', url: 'http://files.example/a' }] },
     reservationId: { reservation: 'tomorrow', runTimeLimitS: 60 },
   };
   const { registerMachine: spare } = await a.must<{ registerMachine: { id: string } }>(

@@ -331,6 +331,8 @@ function drawInput(random: RandomStream, { store, databaseNow }: UsersWorld, goe
     outputMb: pick(0, MAX.sizeMb),
     inputs: [],
     outputs: [],
+    downloads: [],
+    uploads: [],
     preferences: [],
     retry: null,
     siteTerms: pick(null, { partition: 'batch', account: null, qos: null }),

@@ -28,6 +28,7 @@ export const PLAIN_JOB: NewJob = {
   ...{ estimateS: 100, benchmark: 100, runTimeLimitS: null, deadline: null },
   ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30 },
   ...{ sandboxMb: 0, outputMb: 0, inputs: [], originSiteId: null, outputs: [], computationShare: null },
+  ...{ downloads: null, uploads: null },
   ...{ preferences: [], restartable: true, retry: null, launch: 'EVERY_TASK', onTaskFailure: 'END_ALL' },
   ...{
     simulatedRunS: null,

@@ -204,7 +204,7 @@ describe('a task', () => {
       [one({ inputs: [{ path, url: 's3://bucket/key' }] }), /^inputs\[0\]\.url: "s3:.*file:\/\/\//],
       [one({ inputs: [{ path: 'p', url }] }), /^inputs\[0\]\.path: "p" .*absolute path/],
       [one({ inputs: [{ path, content: 'x', type: 'DIRECTORY' }] }), /^inputs\[0\]\.type: /],
-      [one({ outputs: [{ path, url: 'https://host/x' }] }), /^outputs\[0\]\.url: /],
+      [one({ outputs: [{ path, url: 'ftp://host/x' }] }), /^outputs\[0\]\.url: /],
       [one({ outputs: [{ path: `${path}*`, url }] }), /^outputs\[0\]\.path_prefix: missing/],
       [one({ resources: { zones: ['moon'] } }), /^resources\.zones: "moon"/],
       [parameters({ run_without_image: 'yes' }), /^resources\.backend_parameters\.run_without_image: "yes"/],

@@ -6,9 +6,11 @@ import pLimit, { type LimitFunction } from 'p-limit';
 import type { Client } from '../../client/index.js';
 import { keptPath } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
+import { urlBelow } from '../../platform/urls.js';
 import { KeepDatasetDocument, RemovedOutputsDocument } from '../documents.gql.js';
 import type { WantedOutput } from '../runner.js';
 import { roomOn, settle, sizeOf } from '../staging/transfer.js';
+import { Uploads, type UrlOptions } from '../staging/urls.js';
 import { type Packed, packed } from './archive.js';
 import { reportedCheckpoint } from './checkpoint.js';
 import { findFiles, openInside } from './find.js';
@@ -21,6 +23,8 @@ export interface KeeperOptions {
   datasetsDir: string;
   /** Room that they may take, bytes; null: as much as there is. */
   datasetsBytes: number | null;
+  /** How files are sent to URLs. */
+  urls?: UrlOptions;
   /** Runs at once. */
   runs?: number;
 }
@@ -43,11 +47,13 @@ export class OutputKeeper {
   private readonly inTurn: LimitFunction;
   private readonly options: Required<KeeperOptions>;
   private readonly handing: HandOver;
+  private readonly uploads: Uploads;
 
   constructor(options: KeeperOptions) {
-    this.options = { runs: 4, ...options };
+    this.options = { runs: 4, urls: {}, ...options };
     this.inTurn = pLimit(this.options.runs);
     this.handing = HandOver.ofRuns(options.client);
+    this.uploads = new Uploads(this.options.urls);
     mkdirSync(options.datasetsDir, { recursive: true, mode: 0o755 });
   }
 
@@ -135,7 +141,7 @@ export class OutputKeeper {
     await attempt(async () => {
       const found = await Promise.all(
         run.outputs
-          .filter(({ dataset, checkpoint }) => dataset === null && !checkpoint)
+          .filter(({ dataset, checkpoint, url }) => dataset === null && !checkpoint && url === undefined)
           .map(({ path }) => findFiles(run, path, required)),
       );
       const files = new Set(found.flatMap((one) => one.files));
@@ -152,9 +158,45 @@ export class OutputKeeper {
     for (const [place, { path, dataset }] of run.outputs.entries())
       if (dataset !== null && required)
         await attempt(() => this.makeDataset(us, run, { path, dataset }, place, signal));
+    for (const { path, url } of run.outputs)
+      if (url !== undefined && required) await attempt(() => this.upload(us, run, path, url, signal));
     if (problems.length === 0) return null;
     const told = problems.slice(0, TOLD).join('; ');
     return problems.length > TOLD ? `${told}; and ${problems.length - TOLD} more` : told;
+  }
+
+  /** Sends a file, or what is in a directory, to a URL; what did not get there the service keeps. */
+  private async upload(
+    us: KnownAgent,
+    run: EndedRun,
+    path: string,
+    url: string,
+    signal: AbortSignal,
+  ): Promise<string[]> {
+    const { files, problems } = await findFiles(run, path, true);
+    if (problems.length > 0) return problems;
+    const root = path.replace(/\/$/, '');
+    const sends = files.map((file) => ({
+      url: file === root ? url : urlBelow(url, file.slice(root.length + 1)),
+      open: () => openInside(run, file),
+    }));
+    let sent = 0;
+    try {
+      await this.uploads.send(url, sends, () => sent++, signal);
+      return [];
+    } catch (error) {
+      signal.throwIfAborted();
+      const { message } = error as Error;
+      const rest = files.slice(sent);
+      try {
+        await this.handing.handOver(us, run, rest, signal);
+      } catch (problem) {
+        signal.throwIfAborted();
+        return [`${message}; and the service does not keep ${path}: ${(problem as Error).message}`];
+      }
+      const kept = rest.length === 1 ? rest[0] : `${rest.length} files of ${path}`;
+      return [`${message}; the service keeps ${kept}`];
+    }
   }
 
   /** Keeps the last checkpoint that the run has reported, else what is there under the path, under this path. */

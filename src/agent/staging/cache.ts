@@ -4,11 +4,12 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } fro
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import pLimit, { type LimitFunction } from 'p-limit';
-import pRetry from 'p-retry';
 import { networks } from '../../platform/networks.js';
+import { CLOSED as OF_HOST } from '../../platform/reach.js';
+import { isHttp, shownUrl } from '../../platform/urls.js';
 import { access, chmod, mkdir, open, readFile, rename, rm, stat, utimes, writeFile } from '../files/share.js';
 import { type DataRoots, dataPath } from './roots.js';
-import { pathAtService, pathOf, shown, UnfitSource, WrongContent } from './source.js';
+import { pathAtService, pathOf, RETRIES, retried, UnfitSource, WrongContent } from './source.js';
 import {
   type Origin,
   roomOn,
@@ -41,7 +42,7 @@ export interface Source {
   location: string;
 }
 
-export interface CacheOptions extends Omit<TransferOptions, 'addresses' | 'service'> {
+export interface CacheOptions extends Omit<TransferOptions, 'reach' | 'service' | 'maxBytes'> {
   dir: string;
   /** Name of the agent's own site. */
   site: string;
@@ -113,14 +114,18 @@ export class DataCache {
   private readonly entries = new Map<string, Entry>();
   /** By key: directories of former entries that are on their way out. */
   private readonly leaving = new Map<string, Promise<void>>();
-  private readonly options: Required<Omit<CacheOptions, 'addresses'>> & TransferOptions;
+  private readonly options: Required<Omit<CacheOptions, 'addresses'>>;
+  private readonly transfer: TransferOptions;
   /** One after another where there are many. */
   private readonly inTurn: LimitFunction;
 
   constructor(options: CacheOptions) {
     const roots = { allowed: null, closed: [], open: [] };
-    const addresses = networks(options.addresses ?? []);
-    this.options = { transfers: 4, attempts: 4, retryMs: 1_000, roots, service: null, ...options, addresses };
+    const { addresses = [], ...given } = options;
+    this.options = { ...RETRIES, transfers: 4, roots, service: null, ...given };
+    const { command, rateMbPerS, service } = this.options;
+    const reach = { closed: OF_HOST.host, allowed: networks(addresses), variable: 'AGENT_DATA_ADDRESSES' };
+    this.transfer = { command, rateMbPerS, service, reach };
     this.inTurn = pLimit(this.options.transfers);
     mkdirSync(options.dir, { recursive: true, mode: 0o755 });
     for (const key of readdirSync(options.dir)) this.find(key);
@@ -215,7 +220,7 @@ export class DataCache {
       const bytes = await sizeOf(real);
       const fault = sizeFault(bytes, sizeMb);
       if (fault !== null) {
-        const message = `input ${name}: ${shown(location)} at ${site}: ${fault}`;
+        const message = `input ${name}: ${shownUrl(location)} at ${site}: ${fault}`;
         throw sources.length === 1 ? new WrongContent(message) : new Error(message);
       }
       // Not the link to it, which somebody may have lead elsewhere later.
@@ -290,12 +295,12 @@ export class DataCache {
       const named = pathOf(source.location);
       const path = named === null ? null : await dataPath(named, this.options.roots);
       const byService = pathAtService(source.location) !== null;
-      const byCommand = path === null && !byService && !/^https?:/i.test(source.location);
+      const byCommand = path === null && !byService && !isHttp(source.location);
       const part = join(dir, byCommand ? `part-${randomUUID()}` : 'part');
       const begin = (from: Origin) =>
         writeFile(join(dir, 'origin'), JSON.stringify({ ...from, boot: BOOT }), { mode: 0o600 });
       try {
-        await transfer(source.location, path, part, origin, begin, this.options, progress, signal);
+        await transfer(source.location, path, part, origin, begin, this.transfer, progress, signal);
         const seconds = (performance.now() - begun) / 1000;
         await this.accept(entry, input, part, signal);
         return { from: byService ? null : source.site, bytes: progress.bytes - before, seconds };
@@ -304,14 +309,7 @@ export class DataCache {
         throw error;
       }
     };
-    return pRetry(attempt, {
-      retries: attempts - 1,
-      minTimeout: retryMs,
-      maxTimeout: 60 * retryMs,
-      randomize: true,
-      signal,
-      shouldRetry: ({ error }) => !(error instanceof UnfitSource),
-    });
+    return retried(attempt, { attempts, retryMs }, signal);
   }
 
   /** Makes a complete and verified part the dataset. */

@@ -21,6 +21,8 @@ import {
 } from '../runner.js';
 import { type CacheOptions, DataCache, type Moved } from './cache.js';
 import { WrongContent } from './source.js';
+import type { TransferProgress } from './transfer.js';
+import { Downloads, type UrlOptions } from './urls.js';
 
 /** A runner that starts runs with what was staged for them, and can be told that one will not be. */
 export interface StageableRunner extends Runner {
@@ -57,15 +59,23 @@ export interface StagingSource {
 interface Staging {
   assignment: Assignment;
   report: StagingReport;
+  /** What has come from URLs. */
+  downloaded: TransferProgress;
   stop: AbortController;
 }
 
+/** The directories that are of one run, each under the name that it has among its kind; left out: it has none. */
+interface Own {
+  /** Of its checkpoint. */
+  unpacked?: string;
+  /** Of what it has from URLs. */
+  downloads?: string;
+}
+
 /** What the next agent has to know of a run's data. */
-interface Hold extends RunName {
+interface Hold extends RunName, Own {
   /** Entries of the cache that it reads. */
   entries: string[];
-  /** The directory of its checkpoint, under the name that it has among these; left out: it has none. */
-  unpacked?: string;
   report: StagingReport;
   delivered: boolean;
 }
@@ -80,18 +90,21 @@ export class StagingRunner implements Runner, StagingSource {
   private readonly cache: DataCache;
   private readonly runsDir: string;
   private readonly unpackedDir: string;
+  private readonly downloads: Downloads;
 
   /** @param dir where copies are kept; one agent at a time */
   constructor(
     private readonly inner: StageableRunner,
     dir: string,
     options: Omit<CacheOptions, 'dir'>,
+    urls: UrlOptions = {},
   ) {
     this.runsDir = join(dir, 'runs');
     mkdirSync(this.runsDir, { recursive: true });
     chmodSync(this.runsDir, 0o700);
     this.unpackedDir = join(dir, 'checkpoints');
     mkdirSync(this.unpackedDir, { recursive: true });
+    this.downloads = new Downloads(join(dir, 'downloads'), urls);
     this.cache = new DataCache({ ...options, dir: join(dir, 'datasets') });
     // Accounts of runs have to get to the copies, whose names they are told.
     if (inner.hasAccounts)
@@ -105,7 +118,9 @@ export class StagingRunner implements Runner, StagingSource {
       }
     }
     const inUse = new Set([...this.holds.values()].map(({ unpacked }) => unpacked));
-    for (const name of readdirSync(this.unpackedDir)) if (!inUse.has(name)) this.removeUnpacked(name);
+    for (const name of readdirSync(this.unpackedDir))
+      if (!inUse.has(name)) remove(join(this.unpackedDir, name));
+    this.downloads.sweep(new Set([...this.holds.values()].map(({ downloads }) => downloads)));
     this.letGo();
   }
 
@@ -130,10 +145,10 @@ export class StagingRunner implements Runner, StagingSource {
   }
 
   start(assignment: Assignment): void {
-    const { inputs } = assignment;
+    const { inputs = [], downloads = [] } = assignment;
     const key = runKey(assignment);
     if (this.staging.has(key)) return;
-    if (!inputs || inputs.length === 0 || this.inner.knows(assignment)) this.inner.start(assignment);
+    if (inputs.length + downloads.length === 0 || this.inner.knows(assignment)) this.inner.start(assignment);
     else void this.stage(key, assignment);
   }
 
@@ -196,9 +211,9 @@ export class StagingRunner implements Runner, StagingSource {
   }
 
   stagings(): StagingReport[] {
-    const going = [...this.staging].map(([key, { report }]) => ({
+    const going = [...this.staging].map(([key, { report, downloaded }]) => ({
       ...report,
-      movedMb: Math.max(report.movedMb, this.cache.moving(key) / 1e6),
+      ...sizes(report, downloaded.bytes, Math.max(report.movedMb, this.cache.moving(key) / 1e6)),
     }));
     return [
       ...going,
@@ -231,7 +246,7 @@ export class StagingRunner implements Runner, StagingSource {
   private readonly failed = new Set<StagingReport>();
 
   private async stage(key: string, assignment: Assignment): Promise<void> {
-    const { inputs = [] } = assignment;
+    const { inputs = [], downloads = [] } = assignment;
     const name = nameOf(assignment);
     const stop = new AbortController();
     const totalMb = inputs.reduce((sum, { sizeMb }) => sum + sizeMb, 0);
@@ -241,44 +256,52 @@ export class StagingRunner implements Runner, StagingSource {
       ...{ totalMb, movedMb: 0, error: null, moved: [] },
     };
     this.letGo();
-    const staging = { assignment, report, stop };
+    const staging: Staging = { assignment, report, downloaded: { bytes: 0 }, stop };
     this.staging.set(key, staging);
-    const ended = (rest: Partial<StagingReport>): StagingReport => ({
+    const ended = (rest: Partial<StagingReport> & Pick<StagingReport, 'movedMb'>): StagingReport => ({
       ...report,
       endedAtMs: Math.round(report.beganAtMs + performance.now() - began),
       ...rest,
+      ...sizes(report, staging.downloaded.bytes, rest.movedMb),
     });
+    const own: Own = {};
     try {
-      const staged = await Promise.all(inputs.map((input) => this.cache.stage(input, key, stop.signal)));
-      if (this.staging.get(key) !== staging) return;
+      const [staged, fetched] = await Promise.all([
+        Promise.all(inputs.map((input) => this.cache.stage(input, key, stop.signal))),
+        this.download(downloads, own, staging),
+      ]);
+      if (this.staging.get(key) !== staging) return this.removeOwn(own);
       const checkpoint = inputs.findIndex(({ place }) => place === 0);
-      const unpacked = checkpoint === -1 ? null : await this.unpack(staged[checkpoint]!.path);
-      if (this.staging.get(key) !== staging) {
-        if (unpacked !== null) this.removeUnpacked(unpacked);
-        return;
-      }
+      if (checkpoint !== -1) await this.unpack(staged[checkpoint]!.path, own);
+      if (this.staging.get(key) !== staging) return this.removeOwn(own);
       const moved = staged.flatMap((one) => one.moved ?? []);
       const movedMb = moved.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6;
-      const hold = {
+      const held: Hold = {
         ...{ ...name, entries: this.cache.usedBy(key), delivered: false },
-        ...(unpacked !== null && { unpacked }),
+        ...own,
+        report: ended({ moved, movedMb }),
       };
-      const held = { ...hold, report: ended({ moved, movedMb }) };
       await this.write(held);
       if (this.staging.get(key) !== staging) {
         remove(join(this.runsDir, key));
-        if (unpacked !== null) this.removeUnpacked(unpacked);
-        return;
+        return this.removeOwn(own);
       }
       this.holds.set(key, held);
       const paths = inputs.map((input, i): StagedInput => {
         const path =
-          i === checkpoint && unpacked !== null ? join(this.unpackedDir, unpacked) : staged[i]!.path;
+          i === checkpoint && own.unpacked !== undefined
+            ? join(this.unpackedDir, own.unpacked)
+            : staged[i]!.path;
         return { place: input.place, name: input.name, path };
       });
       this.staging.delete(key);
-      this.inner.start({ ...assignment, staged: paths, stagedS: (performance.now() - began) / 1000 });
+      this.inner.start({
+        ...assignment,
+        staged: [...paths, ...fetched],
+        stagedS: (performance.now() - began) / 1000,
+      });
     } catch (error) {
+      this.removeOwn(own);
       // Cancelled, given up, or the agent stops.
       if (this.staging.get(key) !== staging) return;
       stop.abort(error);
@@ -289,6 +312,19 @@ export class StagingRunner implements Runner, StagingSource {
     }
   }
 
+  /** Fetches what a run has from URLs into a directory of its own. */
+  private async download(
+    downloads: readonly { url: string }[],
+    own: Own,
+    { downloaded, stop }: Staging,
+  ): Promise<StagedInput[]> {
+    if (downloads.length === 0) return [];
+    own.downloads = randomUUID();
+    const urls = downloads.map(({ url }) => url);
+    const paths = await this.downloads.fetch(own.downloads, urls, downloaded, stop.signal);
+    return paths.map((path, i) => ({ place: i + 1, name: fileNameOf(urls[i]!), path, downloaded: true }));
+  }
+
   private abandon(run: RunName): void {
     const key = runKey(run);
     const staging = this.staging.get(key);
@@ -296,22 +332,17 @@ export class StagingRunner implements Runner, StagingSource {
     staging?.stop.abort(new Error('the run was canceled'));
   }
 
-  /** The name of the directory that a checkpoint was, for one run; null: it was a file. */
-  private async unpack(path: string): Promise<string | null> {
-    if (!(await isPacked(path))) return null;
+  /** Of a checkpoint that was a directory, a directory for one run. */
+  private async unpack(path: string, own: Own): Promise<void> {
+    if (!(await isPacked(path))) return;
     // Nobody finds it who is not told.
-    const name = randomUUID();
-    try {
-      await unpack(path, join(this.unpackedDir, name));
-    } catch (error) {
-      this.removeUnpacked(name);
-      throw error;
-    }
-    return name;
+    own.unpacked = randomUUID();
+    await unpack(path, join(this.unpackedDir, own.unpacked));
   }
 
-  private removeUnpacked(name: string): void {
-    remove(join(this.unpackedDir, name));
+  private removeOwn({ unpacked, downloads }: Own): void {
+    if (unpacked !== undefined) remove(join(this.unpackedDir, unpacked));
+    if (downloads !== undefined) this.downloads.remove(downloads);
   }
 
   private write(hold: Hold): Promise<void> {
@@ -322,13 +353,33 @@ export class StagingRunner implements Runner, StagingSource {
   private letGo(): void {
     const live = new Set(this.runs().map(runKey));
     this.cache.retain(live);
-    for (const [key, { delivered, unpacked }] of this.holds) {
+    for (const [key, hold] of this.holds) {
       if (live.has(key)) continue;
-      if (unpacked !== undefined) this.removeUnpacked(unpacked);
-      if (!delivered) continue;
+      this.removeOwn(hold);
+      if (!hold.delivered) continue;
       this.holds.delete(key);
       remove(join(this.runsDir, key));
     }
+  }
+}
+
+/** Nobody knows how large downloads are before they are there. */
+const sizes = (
+  { totalMb }: StagingReport,
+  downloaded: number,
+  movedMb: number,
+): Pick<StagingReport, 'totalMb' | 'movedMb'> => ({
+  totalMb: totalMb + downloaded / 1e6,
+  movedMb: movedMb + downloaded / 1e6,
+});
+
+/** The last name in the path of a URL: what its file is called. */
+function fileNameOf(url: string): string {
+  const last = new URL(url).pathname.split('/').at(-1)!;
+  try {
+    return decodeURIComponent(last);
+  } catch {
+    return last;
   }
 }
 

@@ -1,5 +1,7 @@
 /** Where a dataset can be had. */
 import { fileURLToPath } from 'node:url';
+import pRetry from 'p-retry';
+import { shownUrl } from '../../platform/urls.js';
 
 /** Why a copy cannot be had from there, and trying again would not help. */
 export class UnfitSource extends Error {
@@ -13,17 +15,6 @@ export class WrongContent extends UnfitSource {}
 export const pathAtService = (location: string): string | null =>
   /^switchyard:(\/files\/\d+)$/.exec(location)?.[1] ?? null;
 
-/** Without what may be secret in it: user, query, fragment. */
-export function shown(location: string): string {
-  if (!/^[a-z][a-z0-9+.-]*:\/\//i.test(location)) return location;
-  try {
-    const url = new URL(location);
-    return `${url.protocol}//${url.host}${url.pathname}`;
-  } catch {
-    return location.replace(/[?#].*$/s, '').replace(/\/\/[^/@]*@/, '//');
-  }
-}
-
 /** The path of a location that is a file or directory within reach; null: it is fetched otherwise. */
 export function pathOf(location: string): string | null {
   if (location.startsWith('/')) return location;
@@ -31,6 +22,29 @@ export function pathOf(location: string): string | null {
   try {
     return fileURLToPath(location);
   } catch (error) {
-    throw new UnfitSource(`${shown(location)}: ${(error as Error).message}`);
+    throw new UnfitSource(`${shownUrl(location)}: ${(error as Error).message}`);
   }
 }
+
+/** How often something is tried that others have a part in, and the pause before the second time, which doubles with each. */
+export interface Retries {
+  attempts: number;
+  retryMs: number;
+}
+
+export const RETRIES: Retries = { attempts: 4, retryMs: 1_000 };
+
+/** Tries until it succeeds, or nothing is gained by trying again (UnfitSource). */
+export const retried = <T>(
+  attempt: () => Promise<T>,
+  { attempts, retryMs }: Retries,
+  signal: AbortSignal,
+): Promise<T> =>
+  pRetry(attempt, {
+    retries: attempts - 1,
+    minTimeout: retryMs,
+    maxTimeout: 60 * retryMs,
+    randomize: true,
+    signal,
+    shouldRetry: ({ error }) => !(error instanceof UnfitSource),
+  });

@@ -2,27 +2,29 @@
 
 import { createHash } from 'node:crypto';
 import { constants, type Stats } from 'node:fs';
-import type { BlockList } from 'node:net';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client, ServiceError } from '../../client/index.js';
-import { ClosedAddress } from '../../platform/reach.js';
+import { ClosedAddress, type Reach } from '../../platform/reach.js';
+import { isHttp, shownUrl } from '../../platform/urls.js';
 import { lstat, mkdir, type OpenedFile, open, readdir, realpath, rm, stat, statfs } from '../files/share.js';
 import { spawnGroup } from '../group.js';
 import { get } from './http.js';
-import { pathAtService, shown, UnfitSource } from './source.js';
+import { pathAtService, UnfitSource } from './source.js';
 
 export interface TransferOptions {
   /** What copies from locations other than files and http(s): a program and its arguments, with {source} and {target} in them. */
   command: readonly string[] | null;
   /** Accepted at most, MB/s, by files and http(s); null: as fast as it goes. */
   rateMbPerS: number | null;
-  /** Addresses that are asked by http(s) although they are the host's own or its link's. */
-  addresses: BlockList;
+  /** Which addresses are asked by http(s). */
+  reach: Reach;
   /** Where files are that the service keeps: what is at its own address is no location of anybody else's. */
   service: Pick<Client, 'get'> | null;
+  /** What is larger is not had; by default anything is. */
+  maxBytes?: number;
 }
 
 /** Where a transfer stands: told while it goes on. */
@@ -68,11 +70,12 @@ export async function transfer(
   progress: TransferProgress,
   signal: AbortSignal,
 ): Promise<void> {
-  const move: Move = { location, part, origin, begun, rateMbPerS: options.rateMbPerS, progress, signal };
+  const { rateMbPerS, maxBytes = Infinity } = options;
+  const move: Move = { location, part, origin, begun, rateMbPerS, maxBytes, progress, signal };
   if (path !== null) await copyPath(path, move);
-  else if (/^https?:/i.test(location)) {
-    const { addresses } = options;
-    await download(move, (headers, signal) => ask(location, headers, addresses, signal));
+  else if (isHttp(location)) {
+    const { reach } = options;
+    await download(move, (headers, signal) => ask(location, headers, reach, signal));
   } else if (pathAtService(location) !== null) {
     const { service } = options;
     await download(move, (headers, signal) => askService(service, location, headers, signal));
@@ -85,6 +88,7 @@ interface Move {
   origin: Origin | null;
   begun: (origin: Origin) => Promise<void>;
   rateMbPerS: number | null;
+  maxBytes: number;
   progress: TransferProgress;
   signal: AbortSignal;
 }
@@ -99,7 +103,7 @@ async function copyPath(path: string, move: Move): Promise<void> {
     await copyTree(path, path, move);
     return;
   }
-  if (!before.isFile()) throw new UnfitSource(`${shown(move.location)}: neither a file nor a directory`);
+  if (!before.isFile()) throw new UnfitSource(`${shownUrl(move.location)}: neither a file nor a directory`);
   const version = versionOf(before);
   const from = await partSize(move, version);
   await move.begun({ location: move.location, version });
@@ -108,7 +112,7 @@ async function copyPath(path: string, move: Move): Promise<void> {
   try {
     await append(move, from, fileChunks(source, from));
     if (versionOf(await source.stat()) !== version)
-      throw new Error(`${shown(move.location)}: changed while being copied`);
+      throw new Error(`${shownUrl(move.location)}: changed while being copied`);
   } finally {
     await source.close();
   }
@@ -120,17 +124,18 @@ async function copyTree(root: string, from: string, move: Move): Promise<void> {
   signal.throwIfAborted();
   const real = await realpath(from);
   if (real !== root && !real.startsWith(`${root}/`))
-    throw new UnfitSource(`${shown(location)}: ${from} points outside the dataset`);
+    throw new UnfitSource(`${shownUrl(location)}: ${from} points outside the dataset`);
   const found = await stat(from);
   if (found.isDirectory()) {
     if ((await lstat(from)).isSymbolicLink())
-      throw new UnfitSource(`${shown(location)}: ${from} is a link to a directory, which may form a loop`);
+      throw new UnfitSource(`${shownUrl(location)}: ${from} is a link to a directory, which may form a loop`);
     await mkdir(part);
     for (const name of await readdir(from))
       await copyTree(root, join(from, name), { ...move, part: join(part, name) });
     return;
   }
-  if (!found.isFile()) throw new UnfitSource(`${shown(location)}: ${from} is neither a file nor a directory`);
+  if (!found.isFile())
+    throw new UnfitSource(`${shownUrl(location)}: ${from} is neither a file nor a directory`);
   const source = await open(real, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {
     await append(move, 0, fileChunks(source, 0));
@@ -169,7 +174,7 @@ async function download(move: Move, asking: Asking): Promise<void> {
   const { location, origin, signal } = move;
   const stalled = new AbortController();
   const timer = setTimeout(
-    () => stalled.abort(new Error(`${shown(location)}: no data received for a minute`)),
+    () => stalled.abort(new Error(`${shownUrl(location)}: no data received for a minute`)),
     STALL_MS,
   );
   try {
@@ -186,22 +191,24 @@ async function download(move: Move, asking: Asking): Promise<void> {
     // A weak tag says that it means the same, not that its bytes are the same.
     const version = tag !== null && !tag.startsWith('W/') ? tag : header('last-modified');
     if (continued && !header('content-range')?.startsWith(`bytes ${from}-`))
-      throw new UnfitSource(`${shown(location)}: the response has a different range than requested`);
+      throw new UnfitSource(`${shownUrl(location)}: the response has a different range than requested`);
     if ((header('content-encoding') ?? 'identity') !== 'identity')
-      throw new UnfitSource(`${shown(location)}: the response has a different encoding than requested`);
+      throw new UnfitSource(`${shownUrl(location)}: the response has a different encoding than requested`);
     await move.begun({ location, version });
     const length = Number(header('content-length') ?? Number.NaN);
-    const before = move.progress.bytes;
+    if ((continued ? from : 0) + length > move.maxBytes) {
+      body.destroy();
+      throw new UnfitSource(tooLarge(location, move.maxBytes));
+    }
     const alive = async function* (): AsyncGenerator<Uint8Array> {
       for await (const chunk of body) {
         timer.refresh();
         yield chunk as Uint8Array;
       }
     };
-    await append(move, continued ? from : 0, alive());
-    const came = move.progress.bytes - before;
+    const came = await append(move, continued ? from : 0, alive());
     if (Number.isFinite(length) && came !== length)
-      throw new Error(`${shown(location)}: ${came} of ${length} bytes received`);
+      throw new Error(`${shownUrl(location)}: ${came} of ${length} bytes received`);
   } finally {
     clearTimeout(timer);
   }
@@ -212,26 +219,26 @@ async function refuse({ location, part }: Move, status: number): Promise<never> 
   // There is nothing behind what we have. Whether that is all, or too much, is found out from the beginning.
   if (status === 416) {
     await rm(part, { force: true });
-    throw new Error(`${shown(location)}: shorter than the part already received; starting over`);
+    throw new Error(`${shownUrl(location)}: shorter than the part already received; starting over`);
   }
-  const why = `${shown(location)}: status ${status}`;
+  const why = `${shownUrl(location)}: status ${status}`;
   throw status >= 500 || status === 408 || status === 429 ? new Error(why) : new UnfitSource(why);
 }
 
 async function ask(
   location: string,
   headers: Record<string, string>,
-  addresses: BlockList,
+  reach: Reach,
   signal: AbortSignal,
 ): Promise<Answer> {
   try {
-    const response = await get(location, headers, addresses, signal);
+    const response = await get(location, headers, reach, signal);
     const header = (name: string): string | null => response.headers[name]?.toString() ?? null;
     return { status: response.statusCode as number, header, body: response };
   } catch (error) {
     signal.throwIfAborted();
     const { message, name } = error as Error;
-    const why = `${shown(location)}: ${message || name}`;
+    const why = `${shownUrl(location)}: ${message || name}`;
     throw error instanceof UnfitSource || error instanceof ClosedAddress
       ? new UnfitSource(why)
       : new Error(why);
@@ -263,7 +270,7 @@ async function runCommand(command: readonly string[] | null, move: Move): Promis
   const { location, part, signal } = move;
   if (command === null)
     throw new UnfitSource(
-      `${shown(location)}: the agent has no transfer command for such locations (AGENT_TRANSFER_COMMAND)`,
+      `${shownUrl(location)}: the agent has no transfer command for such locations (AGENT_TRANSFER_COMMAND)`,
     );
   await rm(part, { recursive: true, force: true });
   await move.begun({ location, version: null });
@@ -287,7 +294,7 @@ async function runCommand(command: readonly string[] | null, move: Move): Promis
       else
         reject(
           new Error(
-            `${words[0]}: ended with ${code ?? name}: ${said.replaceAll(location, shown(location)).trim()}`,
+            `${words[0]}: ended with ${code ?? name}: ${said.replaceAll(location, shownUrl(location)).trim()}`,
           ),
         );
     });
@@ -307,9 +314,9 @@ async function partSize({ part, origin, location }: Move, version: string | null
   return fits ? (here?.size ?? 0) : 0;
 }
 
-/** Writes what comes behind the first `from` bytes of the part, no faster than allowed, and down to the disk. */
-async function append(move: Move, from: number, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-  const { part, rateMbPerS, progress, signal } = move;
+/** Writes what comes behind the first `from` bytes of the part, no faster than allowed, and down to the disk. Answers how many bytes came. */
+async function append(move: Move, from: number, chunks: AsyncIterable<Uint8Array>): Promise<number> {
+  const { location, part, rateMbPerS, maxBytes, progress, signal } = move;
   if (from === 0) await rm(part, { recursive: true, force: true });
   const file = await open(part, constants.O_WRONLY | constants.O_CREAT, 0o600);
   try {
@@ -317,21 +324,36 @@ async function append(move: Move, from: number, chunks: AsyncIterable<Uint8Array
     let bytes = 0;
     for await (const chunk of chunks) {
       signal.throwIfAborted();
+      if (from + bytes + chunk.length > maxBytes) throw new UnfitSource(tooLarge(location, maxBytes));
       for (let done = 0; done < chunk.length; ) {
         const { bytesWritten } = await file.write(chunk, done, chunk.length - done, from + bytes + done);
         done += bytesWritten;
       }
       bytes += chunk.length;
       progress.bytes += chunk.length;
-      if (rateMbPerS === null) continue;
-      const aheadMs = bytes / (rateMbPerS * 1e3) - (performance.now() - begun);
-      if (aheadMs > 1) await sleep(aheadMs, undefined, { signal });
+      await keepRate(bytes, begun, rateMbPerS, signal);
     }
     await file.sync();
+    return bytes;
   } finally {
     await file.close();
   }
 }
+
+/** Waits where so many bytes since then (by the clock of durations) were more than the rate allows. */
+export async function keepRate(
+  bytes: number,
+  begunMs: number,
+  rateMbPerS: number | null,
+  signal: AbortSignal,
+): Promise<void> {
+  if (rateMbPerS === null) return;
+  const aheadMs = bytes / (rateMbPerS * 1e3) - (performance.now() - begunMs);
+  if (aheadMs > 1) await sleep(aheadMs, undefined, { signal });
+}
+
+const tooLarge = (location: string, maxBytes: number): string =>
+  `${shownUrl(location)}: larger than ${Math.floor(maxBytes / 1e6)} MB, the most that this agent accepts now (AGENT_URL_MB, and the room on its disk)`;
 
 /** Bytes of a file, or of all files below a directory. A link to a directory counts for nothing: it may lead round in a circle. */
 export async function sizeOf(path: string): Promise<number> {

@@ -11,8 +11,10 @@ import {
 import { cpusOf, memoryMbOf } from '../../core/model.js';
 import { GLOBAL_QUEUE } from '../../core/scheduler.js';
 import type { EndCause, JobState } from '../../core/states.js';
+import { shownUrl } from '../../platform/urls.js';
 import { poolsFrom } from '../../store/images.js';
 import type { Retried } from '../../store/retries.js';
+import type { Viewer } from '../auth.js';
 import type {
   AllocationResolvers,
   CandidateResolvers,
@@ -65,6 +67,8 @@ export const Job: JobResolvers = {
   cpus: cpusOf,
   memoryMb: memoryMbOf,
   parts: ({ parts }) => partsShown(parts),
+  downloads: (job, _, { viewer }) => (job.downloads ?? []).map(withShownUrl(job, viewer)),
+  uploads: (job, _, { viewer }) => (job.uploads ?? []).map(withShownUrl(job, viewer)),
   needs: async (job, _, { loaders }) => [...((await loaders.wait(job.id))?.needs ?? [])],
   onUnmet: async (job, _, { loaders }) => (await loaders.wait(job.id))?.onUnmet ?? null,
   notBefore: async (job, _, { loaders }) => (await loaders.wait(job.id))?.notBefore ?? null,
@@ -90,6 +94,12 @@ export const Job: JobResolvers = {
   earliestStart: async (job, _, context) =>
     (await context.services.explain.startOf(job, context)).earliestStart,
 };
+
+/** What is secret in a URL that its owner has given to a job is shown to nobody else, operators included. */
+const withShownUrl =
+  (job: { userId: number }, viewer: Viewer) =>
+  <T extends { url: string }>(one: T): T =>
+    viewer.userId === job.userId ? one : { ...one, url: shownUrl(one.url) };
 
 export const NeedTerm: NeedTermResolvers = {
   job: (term, _, context) => ('job' in term ? visibleJob(term.job, context) : null),

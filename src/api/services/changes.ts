@@ -49,6 +49,8 @@ const LEAST: JobInput = {
   },
   ...{
     outputs: [],
+    downloads: [],
+    uploads: [],
     preferences: [],
     needs: [],
     tasks: 1,

@@ -200,6 +200,8 @@ const STAYS: Readonly<Record<keyof StayingFields, string>> = {
   resources: 'The job asks for what is counted for sites of this service or its grid',
   machineConstraint: 'The job has a constraint over labels of machines, which each service has of its own',
   image: 'The job runs in an image, and each service has images of its own',
+  downloads: 'The job downloads files from URLs, which the sites of peers may not reach',
+  uploads: 'The job uploads files to URLs, which the sites of peers may not reach',
   reservationId: 'The job runs in a reservation of machines of this service',
 };
 

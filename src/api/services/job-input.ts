@@ -21,12 +21,15 @@ import { ConstraintError, parseConstraint } from '../../core/resources/constrain
 import type { DeviceRequest } from '../../core/resources/devices.js';
 import { filePathFault, keptPath, outputPathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
+import { httpUrlFault, shownUrl } from '../../platform/urls.js';
 import {
   type Checkpoint,
+  type Download,
   type JobOutput,
   jobMailKinds,
   type MailKind,
   type SiteTerms,
+  type Upload,
 } from '../../store/job-fields.js';
 import type { Queries } from '../../store/queries.js';
 import type { NewJob } from '../../store/store.js';
@@ -271,6 +274,7 @@ async function there(
  * Checks one job; faults are handed to `fault`. The result is only good when there were none. `now`: deadlines are in the future; null for
  * the retry of a submission, whose deadlines may have passed since it was accepted.
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a line for each field
 export function newJob(
   input: JobInput,
   {
@@ -337,6 +341,8 @@ export function newJob(
     originSiteId: given(input.originSite) ? check.place('originSite', 'site', input.originSite) : null,
     outputs: outputs.length === 0 ? NO_OUTPUTS : outputs.map((one, i) => check.kept(`outputs[${i}]`, one)),
     checkpoint: check.checkpoint(input, shape.tasks),
+    downloads: check.downloads(input),
+    uploads: check.uploads(input),
     computationShare: check.amount('computationShare', input.computationShare, 1),
     preferences:
       preferences.length === 0
@@ -504,6 +510,27 @@ class JobChecks {
       this.refuse(`${field}.path`, path, 'the path of one file or directory to become a dataset');
     this.text(`${field}.dataset`, dataset, MAX.nameChars);
     return { path, dataset };
+  }
+
+  downloads({ downloads }: JobInput): readonly Download[] | null {
+    for (const [i, { url }] of downloads.entries()) this.fileUrl(`downloads[${i}].url`, url);
+    return downloads.length === 0 ? null : downloads;
+  }
+
+  uploads({ uploads }: JobInput): readonly Upload[] | null {
+    for (const [i, { path, url }] of uploads.entries()) {
+      const fault = outputPathFault(path.replace(/\/$/, ''), MAX.outputPathChars);
+      if (fault) this.refuse(`uploads[${i}].path`, path, fault);
+      if (/[*?]/.test(path)) this.refuse(`uploads[${i}].path`, path, 'the path of one file or directory');
+      this.fileUrl(`uploads[${i}].url`, url);
+    }
+    return uploads.length === 0 ? null : uploads;
+  }
+
+  /** Without its secrets: messages are logged. */
+  private fileUrl(field: string, url: string): void {
+    const fault = httpUrlFault(url, MAX.fileUrlChars);
+    if (fault) this.refuse(field, shownUrl(url).slice(0, SHOWN_CHARS), fault);
   }
 
   /** What all tasks of a job, or of a part, ask for each. */
@@ -771,8 +798,11 @@ class JobChecks {
   }
 
   lengths(input: JobInput): void {
-    const { inputs, outputs, preferences } = input;
+    const { inputs, outputs, downloads, uploads, preferences } = input;
     this.namedOnce(input);
+    if (downloads.length > MAX.jobUrls)
+      this.refuse('downloads', downloads.length, `up to ${MAX.jobUrls} downloads`);
+    if (uploads.length > MAX.jobUrls) this.refuse('uploads', uploads.length, `up to ${MAX.jobUrls} uploads`);
     if (inputs.length > MAX.jobInputs) this.refuse('inputs', inputs.length, `up to ${MAX.jobInputs} inputs`);
     if (outputs.length > MAX.jobOutputs)
       this.refuse('outputs', outputs.length, `up to ${MAX.jobOutputs} outputs`);

@@ -269,6 +269,8 @@ const assignment = (
         dataset: dataset ?? null,
       },
     })),
+    downloads: [...(run.downloads ?? [])],
+    uploads: [...(run.uploads ?? [])],
     machines: run.machines.map(({ machineId, name, host, tasks, devices }) => ({
       ...{ machine: globalId('machine', machineId), name, host, tasks, devices: [...devices] },
     })),

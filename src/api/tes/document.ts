@@ -1,6 +1,8 @@
 /** Task documents as clients of GA4GH TES send them, checked. What the server fills in, and fields of later versions, are left out. */
 import { z } from 'zod';
 import { checked, placeOf, sayFault } from '../../core/index.js';
+import { MAX } from '../../platform/limits.js';
+import { httpUrlFault, isHttp, shownUrl } from '../../platform/urls.js';
 import { ApiError, badInput } from '../errors.js';
 
 /** In a path or an argument of a program. */
@@ -8,6 +10,8 @@ const words = z.string().refine((value) => !value.includes('\0'), 'a text withou
 const path = words.refine((value) => value.startsWith('/'), 'an absolute path');
 const fileType = z.enum(['FILE', 'DIRECTORY']).default('FILE');
 const LIST_MAX = 1_000;
+/** Of a URL in a message. */
+const SHOWN_CHARS = 200;
 const listOf = <T extends z.ZodType>(one: T) => z.array(one).max(LIST_MAX);
 /** Clients that write all fields send null for what there is not. */
 const optional = <T extends z.ZodType>(of: T) =>
@@ -98,20 +102,19 @@ export function keptTask(kept: string): TesTask | null {
   }
 }
 
-/** The path on machines that a URL of a file names. Throws BAD_USER_INPUT for another URL. */
-export function pathOfUrl(field: string, url: string): string {
-  const refused = badInput(
-    field,
-    url,
-    'file:///… or an absolute path on a file system shared by the machines of the sites; other URLs are not supported; or `content` for an input',
-  );
+/**
+ * Where a URL of a file leads: to a path on the machines, or by HTTP (null). Throws BAD_USER_INPUT, without what may be secret, for another URL.
+ */
+export function pathOfUrl(field: string, url: string): string | null {
   if (url.startsWith('/')) return url;
+  const accepted = `http:// or https://, such as a presigned URL of an object (up to ${MAX.fileUrlChars} characters); file:///… or an absolute path on a file system shared by the machines of the sites; or \`content\` for an input`;
+  if (isHttp(url) && httpUrlFault(url, MAX.fileUrlChars) === null) return null;
   try {
     const { protocol, host, pathname } = new URL(url);
     const local = decodeURIComponent(pathname);
     if (protocol === 'file:' && host === '' && !local.includes('\0')) return local;
   } catch {
-    throw refused;
+    // Neither.
   }
-  throw refused;
+  throw badInput(field, shownUrl(url).slice(0, SHOWN_CHARS), accepted);
 }

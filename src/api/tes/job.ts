@@ -1,10 +1,11 @@
 /** A task as a job, and back. The job's arguments have the task's document, so a job has no state besides its own. */
 import { posix } from 'node:path';
 import { MAX } from '../../platform/limits.js';
+import { isHttp, shownUrl } from '../../platform/urls.js';
 import { ApiError, badInput, notAccepted } from '../errors.js';
 import { keptTask, type TesTask } from './document.js';
 import type { JobInput } from './documents.gql.js';
-import { scriptOf } from './script.js';
+import { scriptOf, uploadPath } from './script.js';
 
 /** What a job of a task is known by. */
 const [SHELL, NAME] = ['/bin/sh', 'ga4gh-tes'];
@@ -65,6 +66,7 @@ export function jobOfTask(task: TesTask, { ignoresImages, sites }: Circumstances
   const job: JobInput = {
     ...{ command: SHELL, arguments: argumentsOf(task, parameters) },
     ...(image !== '' && { image }),
+    ...transfersOf(task),
     name: [...(task.name ?? '')].slice(0, MAX.nameChars).join('') || null,
     application: [...posix.basename(command!)].slice(0, MAX.nameChars).join('') || null,
     ...(cpu_cores !== undefined && { cpusPerTask: cpu_cores }),
@@ -104,18 +106,37 @@ function siteOf(zone: string, sites: Circumstances['sites']): string {
   throw badInput('resources.zones', zone, `names of sites: ${known.join(', ')}`);
 }
 
+/** Inputs that are fetched from URLs: content goes before. */
+const isFetched = ({ url, content }: { url?: string | undefined; content?: string | undefined }): boolean =>
+  !content && url !== undefined && isHttp(url);
+
+/** What the agent of the job fetches and sends, in the order of the task's inputs and outputs. */
+function transfersOf({ inputs = [], outputs = [] }: TesTask): Pick<JobInput, 'downloads' | 'uploads'> {
+  const downloads = inputs.filter(isFetched).map(({ url = '' }) => ({ url }));
+  const uploads = outputs.flatMap(({ url }, i) => (isHttp(url) ? { path: uploadPath(i), url } : []));
+  for (const [field, { length }] of Object.entries({ inputs: downloads, outputs: uploads }))
+    if (length > MAX.jobUrls)
+      throw badInput(field, length, `up to ${MAX.jobUrls} with URLs of http(s), and others beside them`);
+  return { ...(downloads.length > 0 && { downloads }), ...(uploads.length > 0 && { uploads }) };
+}
+
 /** The script, the document, and the contents of inputs, in parts: the document says how many parts each has. */
 function argumentsOf(task: TesTask, backend_parameters: Parameters): string[] {
   const contents = (task.inputs ?? []).map(({ content, url }) =>
     content || url === undefined ? partsOf(content) : null,
   );
+  // Whoever sees the job, or the processes of its machine, sees its arguments: what is secret in URLs is among the job's downloads and uploads only.
   const kept: TesTask = {
     ...task,
     ...(task.inputs && {
       inputs: task.inputs.map(({ content: _, ...input }, i) => {
         const parts = contents[i];
-        return parts ? { ...input, content: String(parts.length) } : input;
+        const url = input.url === undefined ? {} : { url: shownUrl(input.url) };
+        return { ...input, ...url, ...(parts && { content: String(parts.length) }) };
       }),
+    }),
+    ...(task.outputs && {
+      outputs: task.outputs.map((output) => ({ ...output, url: shownUrl(output.url) })),
     }),
     ...(task.resources && { resources: { ...task.resources, backend_parameters } }),
   };
@@ -135,6 +156,28 @@ function argumentsOf(task: TesTask, backend_parameters: Parameters): string[] {
       `the task is too large; accepted: up to ${ARGUMENT_BYTES_MAX} bytes as a script, besides the content of inputs`,
     );
   return all;
+}
+
+/** A task with what is secret in its URLs, as the job's downloads and uploads tell it to whoever asks. */
+export function withUrls(
+  task: TesTask,
+  downloads: readonly { url: string }[],
+  uploads: readonly { url: string }[],
+): TesTask {
+  const [fetched, sent] = [downloads.values(), uploads.values()];
+  const next = <T extends { url?: string | undefined }>(one: T, from: Iterator<{ url: string }>): T => {
+    const { value } = from.next();
+    return value === undefined ? one : { ...one, url: value.url };
+  };
+  return {
+    ...task,
+    ...(task.inputs && {
+      inputs: task.inputs.map((input) => (isFetched(input) ? next(input, fetched) : input)),
+    }),
+    ...(task.outputs && {
+      outputs: task.outputs.map((output) => (isHttp(output.url) ? next(output, sent) : output)),
+    }),
+  };
 }
 
 function partsOf(content: string | undefined): string[] | null {

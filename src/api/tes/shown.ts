@@ -2,8 +2,10 @@
 import { posix } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type EndCause, isTerminal, isWaiting, type JobState, jobStates } from '../../core/states.js';
+import { urlBelow } from '../../platform/urls.js';
+import type { TesTask } from './document.js';
 import type { TesDetailsQuery } from './documents.gql.js';
-import { taskOfJob } from './job.js';
+import { taskOfJob, withUrls } from './job.js';
 import { SYSTEM_ERROR_CODE, toldBy } from './script.js';
 
 export const VIEWS = ['MINIMAL', 'BASIC', 'FULL'] as const;
@@ -53,8 +55,10 @@ export type Details = TesDetailsQuery['jobs']['nodes'][number];
 
 /** A task in the view BASIC or FULL. */
 export function shownTask(job: Details, view: View) {
-  const task = taskOfJob(job) ?? plainTask(job);
   const full = view === 'FULL';
+  const own = taskOfJob(job);
+  const kept = own ?? plainTask(job);
+  const task = own && full ? withUrls(own, job.downloads ?? [], job.uploads ?? []) : kept;
   return {
     ...{ id: job.id, state: stateOf(job) },
     ...task,
@@ -63,7 +67,7 @@ export function shownTask(job: Details, view: View) {
         full && content !== undefined ? { ...input, content } : input,
       ),
     }),
-    logs: job.runs.map((run) => logOf(job, run, task.executors.length, full)),
+    logs: job.runs.map((run) => logOf(job, run, kept, full)),
     creation_time: job.submittedAt,
   };
 }
@@ -74,6 +78,7 @@ function plainTask({ name, command, arguments: args, workingDirectory, environme
   return {
     ...(name !== null && { name }),
     inputs: undefined,
+    outputs: undefined,
     resources: { cpu_cores: job.cpusPerTask, ram_gb: job.memoryMbPerTask / 1000 },
     executors: [
       {
@@ -86,10 +91,20 @@ function plainTask({ name, command, arguments: args, workingDirectory, environme
   };
 }
 
+const fileOf = (url: string, path: string, size_bytes: string) => ({
+  ...{ url, path: posix.normalize(path), size_bytes },
+});
+
 /** One run. What it wrote is known of the latest. */
-function logOf(job: Details, run: Details['runs'][number], executors: number, full: boolean) {
+function logOf(
+  job: Details,
+  run: Details['runs'][number],
+  task: Pick<TesTask, 'outputs' | 'executors'>,
+  full: boolean,
+) {
   const isLatest = run.epoch === job.epoch;
-  const { codes, stored } = toldBy((isLatest && job.stderr?.text) || '');
+  const executors = task.executors.length;
+  const { codes, stored, uploads } = toldBy((isLatest && job.stderr?.text) || '');
   // What is not told is that of the only one, or of none.
   if (codes.size === 0 && executors === 1 && run.exitCode !== null && run.exitCode !== SYSTEM_ERROR_CODE)
     codes.set(0, run.exitCode);
@@ -110,11 +125,20 @@ function logOf(job: Details, run: Details['runs'][number], executors: number, fu
     })),
     metadata: { site: run.site.name, machines, ...(run.cause !== null && { cause: run.cause }) },
     ...times,
-    outputs: isTerminal(job.state)
-      ? stored.map(({ bytes, path, to }) => ({
-          ...{ url: pathToFileURL(posix.normalize(to)).href, path: posix.normalize(path), size_bytes: bytes },
-        }))
-      : [],
+    outputs: [
+      ...(isTerminal(job.state)
+        ? stored.map(({ bytes, path, to }) => fileOf(pathToFileURL(posix.normalize(to)).href, path, bytes))
+        : []),
+      // They are sent when the script has ended.
+      ...(job.state === 'COMPLETED'
+        ? uploads.flatMap(({ bytes, path, output, below }) => {
+            const url = task.outputs?.[output]?.url;
+            return url === undefined
+              ? []
+              : fileOf(below === '' ? url : urlBelow(url, posix.normalize(below)), path, bytes);
+          })
+        : []),
+    ],
     ...(full && {
       system_logs: [run.cause, run.message].filter((said): said is string => Boolean(said)),
     }),

@@ -461,6 +461,8 @@ function describeJob(job: FullJob): string {
       'checkpoint',
       job.checkpoint && `${job.checkpoint.path}, ${job.checkpoint.signal} when it is stopped for another job`,
     ],
+    ['downloads', job.downloads.map(({ url }) => url).join(', ') || null],
+    ['uploads', job.uploads.map(({ path, url }) => `${path} to ${url}`).join(', ') || null],
     ['retries', retriesOf(job)],
     ['deadline', job.deadline && `${time(job.deadline)}${job.deadlineMissed ? ' (missed)' : ''}`],
     [

@@ -64,6 +64,7 @@ export const copiedJob = ({ request, boost }: NewCopy, more: number, classes: Jo
         resourcesPerTask: amountsBeside(part.devicesPerTask != null),
       })) ?? null,
     outputs: request.outputs.map((path) => ({ path })),
+    ...{ downloads: null, uploads: null },
     originSiteId: null,
     ...{ warnS: null, warnSignal: 'SIGTERM', killGraceS: 30, mail: [] },
     restartable: false,

@@ -34,7 +34,7 @@ export function FilesCard({ job }: { job: Job }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: asked again when the job has moved on
   useEffect(() => files.refresh(), [job.state]);
   return (
-    <Card title="Files" about={job.outputs.map(({ path }) => path).join(', ')} flush>
+    <Card title="Files" about={[...job.outputs, ...job.uploads].map(({ path }) => path).join(', ')} flush>
       <Loaded from={files} skeleton={<Skeleton lines={2} />}>
         {({ job: shown }) => (
           <Table

@@ -160,7 +160,7 @@ function Shown({ job, refresh }: { job: Job; refresh(): void }) {
               onShow={(task) => see(seen.run.epoch, task)}
             />
           )}
-          {job.epoch > 0 && job.outputs.length > 0 && <FilesCard job={job} />}
+          {job.epoch > 0 && job.outputs.length + job.uploads.length > 0 && <FilesCard job={job} />}
           <Decisions job={job} />
           <History job={job} />
         </div>
