@@ -141,6 +141,21 @@ export function jobOf({ environment, outputs, parts, ...job }: Job): JobInput {
   };
 }
 
+/** CPU hours of a job that runs until its limit; null: it has none, or gets CPUs that it did not ask for. */
+export function cpuHoursAtMost({
+  tasks,
+  cpusPerTask,
+  parts,
+  exclusive,
+  runTimeLimitS,
+}: JobInput): number | null {
+  if (runTimeLimitS == null || exclusive != null || parts?.some((part) => part.exclusive != null))
+    return null;
+  const asked = parts?.length ? parts : [{ tasks, cpusPerTask }];
+  const cpus = asked.reduce((sum, part) => sum + (part.tasks ?? 1) * (part.cpusPerTask ?? 1), 0);
+  return (cpus * runTimeLimitS) / 3_600;
+}
+
 /** The jobs of an array such as `1-10`; without one, the job. */
 export function jobsOfArray(job: JobInput, array: string | undefined): JobInput[] {
   return array === undefined

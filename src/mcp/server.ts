@@ -15,7 +15,7 @@ import { answer } from './answers.js';
 import { RoleDocument } from './documents.gql.js';
 import { BadCall } from './inputs.js';
 import type { Plans } from './plans.js';
-import { READING, type Tool } from './tools.js';
+import { READING, type Role, type Tool } from './tools.js';
 import { WRITING } from './writing.js';
 
 export const TOOLS: readonly Tool[] = [...READING, ...WRITING];
@@ -37,13 +37,15 @@ export function createServer({ client, plans, allowWrites }: ServerOptions): Ser
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
   );
   server.setRequestHandler(ListToolsRequestSchema, async () => {
-    const writes = allowWrites && (await mayWrite(client));
-    return { tools: TOOLS.filter((tool) => writes || !tool.writes).map(listed) };
+    const role = allowWrites ? await roleOf(client) : null;
+    const mayCall = ({ writers }: Tool): boolean =>
+      writers === null || (role !== null && writers.includes(role));
+    return { tools: TOOLS.filter(mayCall).map(listed) };
   });
   server.setRequestHandler(
     CallToolRequestSchema,
     async ({ params: { name, arguments: input } }, { signal }) => {
-      const callable = TOOLS.filter((tool) => allowWrites || !tool.writes);
+      const callable = TOOLS.filter((tool) => allowWrites || tool.writers === null);
       const tool = callable.find((one) => one.name === name);
       if (!tool) {
         const names = callable.map((one) => one.name);
@@ -61,22 +63,21 @@ export function createServer({ client, plans, allowWrites }: ServerOptions): Ser
   return server;
 }
 
-/** Whether the role of the key can submit at all; of a service that does not answer, no. */
-async function mayWrite(client: Client): Promise<boolean> {
+/** The role of the key; null: the service does not answer, or does not know it. */
+async function roleOf(client: Client): Promise<Role | null> {
   try {
-    const { role } = (await client.request(RoleDocument, {})).viewer;
-    return role === 'ADMIN' || role === 'OPERATOR' || role === 'USER';
+    return (await client.request(RoleDocument, {})).viewer.role;
   } catch {
-    return false;
+    return null;
   }
 }
 
-export const listed = ({ name, description, schema, writes }: Tool): Listed => ({
+export const listed = ({ name, description, schema, writers }: Tool): Listed => ({
   name,
   description,
   inputSchema: z.toJSONSchema(schema, { io: 'input' }) as Listed['inputSchema'],
   annotations: {
-    readOnlyHint: !writes,
+    readOnlyHint: writers === null,
     destructiveHint: name === 'cancel_jobs',
     idempotentHint: true,
     openWorldHint: false,

@@ -8,9 +8,11 @@ import {
   DecisionsDocument,
   type DecisionsQuery,
   JobDocument,
+  type JobInput,
   JobsDocument,
   OutputDocument,
   PlacementDocument,
+  type RoleQuery,
   SitesDocument,
   type SitesQuery,
   StateDocument,
@@ -18,9 +20,23 @@ import {
   UsageDocument,
   WaitingDocument,
 } from './documents.gql.js';
-import { BadCall, cursor, FILTER, filterOf, JOB, jobId, jobOf, parsed, states, time } from './inputs.js';
+import {
+  BadCall,
+  cpuHoursAtMost,
+  cursor,
+  FILTER,
+  filterOf,
+  JOB,
+  jobId,
+  jobOf,
+  parsed,
+  states,
+  time,
+} from './inputs.js';
 import { searchPages } from './pages.js';
 import type { Plans } from './plans.js';
+
+export type Role = RoleQuery['viewer']['role'];
 
 /** Who calls a tool. */
 export interface Caller {
@@ -35,7 +51,8 @@ export interface Tool {
   /** For people and models: what it does, and what it needs. */
   readonly description: string;
   readonly schema: z.ZodObject;
-  readonly writes: boolean;
+  /** The roles that may call it, of a tool that writes; null: it reads. */
+  readonly writers: readonly Role[] | null;
   /** @throws BadCall, NotAccepted (of a value), ServiceError */
   run(input: unknown, caller: Caller): Promise<CallToolResult>;
 }
@@ -46,10 +63,10 @@ export function tool<Shape extends z.ZodRawShape>(
   description: string,
   shape: Shape,
   run: (input: z.infer<z.ZodObject<Shape>>, caller: Caller) => Promise<CallToolResult>,
-  { writes = false } = {},
+  writers: readonly Role[] | null = null,
 ): Tool {
   const schema = z.strictObject(shape);
-  return { name, description, schema, writes, run: (input, caller) => run(parsed(schema, input), caller) };
+  return { name, description, schema, writers, run: (input, caller) => run(parsed(schema, input), caller) };
 }
 
 export const found = <T>(id: string, job: T | null): T => {
@@ -148,36 +165,45 @@ function siteShown({
   };
 }
 
-/** Where a job would go now, as it is shown. */
-export async function estimate({ client, signal }: Caller, spec: ReturnType<typeof jobOf>): Promise<object> {
+/** Where a job would go now and what it may cost, as they are shown. */
+export async function estimate({ client, signal }: Caller, spec: JobInput): Promise<object> {
   const { placement } = await client.request(PlacementDocument, { spec }, signal);
   const { site, candidates, ...start } = placement;
   return {
-    ...{ site: nameOf(site), ...start },
+    ...{ site: nameOf(site), ...start, cpuHoursAtMost: cpuHoursAtMost(spec) },
     sites: candidates.slice(0, 10).map((one) => ({ ...one, site: one.site.name })),
   };
 }
 
 const estimateStart = tool(
   'estimate_start',
-  'Where and when a job would start if it were submitted now, and why not at the other sites. Nothing is submitted.',
+  'Where and when a job would start if it were submitted now, why not at the other sites, and what it costs at most. Nothing is submitted.',
   JOB,
   async (job, caller) =>
     answer(await estimate(caller, jobOf(job)), {
-      next: 'startsAt is correct if runs take as long as estimated and nothing else is submitted; without it, earliestStart is the earliest possible time.',
+      next: 'startsAt is correct if runs take as long as estimated and nothing else is submitted; without it, earliestStart is the earliest possible time. cpuHoursAtMost is what is charged if the job runs until its limit; it is missing without a limit, and for jobs that exclude others.',
     }),
 );
 
+const hasEnded = ({ state }: { state: JobState }): boolean => ENDED_STATES.includes(state);
+
 const findJobs = tool(
   'find_jobs',
-  'Matching jobs, newest first, and how many there are.',
+  'Matching jobs, newest first, and how many there are; with id, that job: its requirements, its state, when it starts or ended and why, and its runs.',
   {
+    id: jobId.optional(),
     ...FILTER,
     submittedAfter: time('Only jobs submitted at this time or later'),
     endedAfter: time('Only jobs that ended at this time or later'),
     after: cursor,
   },
-  async ({ after, ...given }, { client, signal }) => {
+  async ({ id, after, ...given }, caller) => {
+    if (id !== undefined) {
+      const other = Object.keys({ ...given, ...(after && { after }) })[0];
+      if (other !== undefined) throw new BadCall(`${other}: is not accepted together with id`);
+      return jobShown(id, caller);
+    }
+    const { client, signal } = caller;
     const filter = await filterOf(client, given);
     const { jobs } = await client.request(
       JobsDocument,
@@ -193,27 +219,20 @@ const findJobs = tool(
   },
 );
 
-const hasEnded = ({ state }: { state: JobState }): boolean => ENDED_STATES.includes(state);
-
-const getJob = tool(
-  'get_job',
-  'A job: its requirements, its state, when it starts or ended and why, and its runs.',
-  { id: jobId },
-  async ({ id }, { client, signal }) => {
-    const job = found(id, (await client.request(JobDocument, { id }, signal)).job);
-    const next = hasEnded(job)
-      ? `Its output: read_output with id: ${id}.`
-      : `Why it waits: explain_wait; its output: read_output; to wait: wait_for_job; each with id: ${id}.`;
-    return answer(
-      {
-        ...job,
-        ...{ user: job.user.name, site: nameOf(job.site) },
-        runs: job.runs.toReversed().map((run) => ({ ...run, site: run.site.name })),
-      },
-      { next },
-    );
-  },
-);
+async function jobShown(id: string, { client, signal }: Caller): Promise<CallToolResult> {
+  const job = found(id, (await client.request(JobDocument, { id }, signal)).job);
+  const next = hasEnded(job)
+    ? `Its output: read_output with id: ${id}.`
+    : `Why it waits: explain_wait; its output: read_output; to wait: wait_for_job; each with id: ${id}.`;
+  return answer(
+    {
+      ...job,
+      ...{ user: job.user.name, site: nameOf(job.site) },
+      runs: job.runs.toReversed().map((run) => ({ ...run, site: run.site.name })),
+    },
+    { next },
+  );
+}
 
 /** Of the service; an answer takes less. */
 const OUTPUT_BYTES = 262_144;
@@ -263,7 +282,7 @@ const explainWait = tool(
       {
         next: whyWaiting
           ? `Its decisions so far: explain_decision with id: ${id}.`
-          : `It is not waiting: get_job with id: ${id}.`,
+          : `It is not waiting: find_jobs with id: ${id}.`,
       },
     );
   },
@@ -370,6 +389,6 @@ const searchDocs = tool(
 );
 
 export const READING: readonly Tool[] = [
-  ...[findSites, estimateStart, findJobs, getJob, readOutput, explainWait, explainDecision, usage],
+  ...[findSites, estimateStart, findJobs, readOutput, explainWait, explainDecision, usage],
   ...[waitForJob, searchDocs],
 ];

@@ -5,9 +5,11 @@ import { asked } from '../client/index.js';
 import { ACTIVE_STATES } from '../client/states.gql.js';
 import { answer, firstChars } from './answers.js';
 import { CancelDocument, type JobInput, JobsDocument, SubmitDocument } from './documents.gql.js';
-import { BadCall, FILTER, filterOf, JOB, jobId, jobOf, jobsOfArray } from './inputs.js';
+import { BadCall, cpuHoursAtMost, FILTER, filterOf, JOB, jobId, jobOf, jobsOfArray } from './inputs.js';
 import { type Caller, estimate, type Tool, tool } from './tools.js';
+import { whatIf } from './whatif.js';
 
+const SUBMITTERS = ['ADMIN', 'OPERATOR', 'USER'] as const;
 /** Jobs that one call cancels: the plan names each. */
 const CANCEL_MAX = 150;
 /** Ids that an answer names. */
@@ -58,6 +60,11 @@ const submitJobs = tool(
       .max(400)
       .optional()
       .describe('One job for each index, such as 1-10 or 0-99:5%4; it is in SWITCHYARD_ARRAY_INDEX'),
+    maxCpuHours: z
+      .number()
+      .min(0)
+      .optional()
+      .describe('Refuse the plan if all its jobs together could be charged more than this'),
     idempotencyKey: z
       .string()
       .min(1)
@@ -69,9 +76,11 @@ const submitJobs = tool(
   async ({ confirm: digest, ...input }, caller) => {
     if (digest !== undefined)
       return submitted(caller, confirmed<Submission>(caller, 'submit_jobs', input, digest));
-    const { array, idempotencyKey, ...given } = input;
+    const { array, idempotencyKey, maxCpuHours, ...given } = input;
     const job = jobOf(given);
     const { length } = jobsOfArray(job, array);
+    const each = cpuHoursAtMost(job);
+    if (maxCpuHours !== undefined) checkPrice(each, length, maxCpuHours);
     // It also refuses what would not be accepted.
     const likely = await estimate(caller, job);
     const plan = caller.plans.make(
@@ -88,14 +97,27 @@ const submitJobs = tool(
       'submit_jobs',
       {
         ...{ action: 'submit', jobs: length, array, idempotencyKey: plan.does.idempotencyKey },
+        cpuHoursAtMost: each === null ? null : each * length,
         job: { ...rest, environment: environment?.map(({ name, value }) => `${name}=${value}`) },
         likely,
       },
       plan.digest,
     );
   },
-  { writes: true },
+  SUBMITTERS,
 );
+
+/** @throws BadCall if the jobs may be charged more, or nobody can say how much */
+function checkPrice(each: number | null, jobs: number, most: number): void {
+  if (each === null)
+    throw new BadCall(
+      'maxCpuHours: needs runTimeLimitS, and jobs that are not exclusive: without them there is no bound on what is charged',
+    );
+  if (each * jobs > most)
+    throw new BadCall(
+      `maxCpuHours: ${most} is too low; at their limit, ${jobs} jobs with ${each} CPU hours each use ${each * jobs}`,
+    );
+}
 
 async function submitted(
   { client }: Caller,
@@ -160,7 +182,7 @@ const cancelJobs = tool(
       made,
     );
   },
-  { writes: true },
+  SUBMITTERS,
 );
 
-export const WRITING: readonly Tool[] = [submitJobs, cancelJobs];
+export const WRITING: readonly Tool[] = [submitJobs, cancelJobs, whatIf];

@@ -61,18 +61,11 @@ const names = async (client: Client): Promise<string[]> =>
 const jobsThere = async (): Promise<unknown[]> => service.json('jobs');
 
 const READING = [
-  ...[
-    'find_sites',
-    'estimate_start',
-    'find_jobs',
-    'get_job',
-    'read_output',
-    'explain_wait',
-    'explain_decision',
-  ],
+  ...['find_sites', 'estimate_start', 'find_jobs', 'read_output', 'explain_wait', 'explain_decision'],
   ...['usage', 'wait_for_job', 'search_docs'],
 ];
 const ALL = [...READING, 'submit_jobs', 'cancel_jobs'];
+const OPERATORS = [...ALL, 'what_if'];
 
 beforeAll(async () => {
   service = await serve(home);
@@ -100,6 +93,8 @@ describe('over standard input and output', () => {
 
   it('lists them for a key that may write, and for no other', async () => {
     expect(await names(await stdio(['--allow-writes'], { SWITCHYARD_KEY: keys.ada }))).toEqual(ALL);
+    expect(await names(await stdio(['--allow-writes']))).toEqual(OPERATORS);
+    expect(OPERATORS.length).toBeLessThanOrEqual(12);
     expect(await names(await stdio(['--allow-writes'], { SWITCHYARD_KEY: 'swy_unknown' }))).toEqual(READING);
   });
 
@@ -138,6 +133,45 @@ describe('over standard input and output', () => {
     expect(await ask(client, 'read_output', { id: first.jobIds[0] })).toMatchObject({ text: 'hello\n' });
   });
 
+  it('says what jobs cost at most, and plans none that could cost more than is allowed', async () => {
+    const client = await stdio(['--allow-writes'], { SWITCHYARD_KEY: keys.ada });
+    const job = { command: 'true', tasks: 1, cpusPerTask: 2, runTimeLimitS: 5_400 };
+    expect(await ask(client, 'estimate_start', job)).toMatchObject({ cpuHoursAtMost: 3 });
+    const array = { ...job, array: '1-4' };
+    const { plan } = await ask(client, 'submit_jobs', { ...array, maxCpuHours: 12 });
+    expect(plan).toMatchObject({ jobs: 4, cpuHoursAtMost: 12, likely: { cpuHoursAtMost: 3 } });
+    expect(await errorOf(client, 'submit_jobs', { ...array, maxCpuHours: 11.9 })).toBe(
+      'maxCpuHours: 11.9 is too low; at their limit, 4 jobs with 3 CPU hours each use 12',
+    );
+    for (const open of [{ runTimeLimitS: undefined }, { exclusive: 'MACHINE' }])
+      expect(await errorOf(client, 'submit_jobs', { ...job, ...open, maxCpuHours: 99 })).toMatch(
+        /^maxCpuHours: needs runTimeLimitS/,
+      );
+    const parts = { command: 'true', runTimeLimitS: 3_600, parts: [{ cpusPerTask: 1 }, { tasks: 1 }] };
+    expect(await ask(client, 'estimate_start', parts)).toMatchObject({ cpuHoursAtMost: 2 });
+  });
+
+  it('tries another policy on past jobs, for operators, and changes none', async () => {
+    const client = await stdio(['--allow-writes']);
+    await service.cli('submit', '--wait', '--', 'true');
+    const before = await ask(client, 'what_if');
+    expect(before).toMatchObject({ version: expect.any(Number), document: expect.any(Object) });
+    const tried = await ask(client, 'what_if', {
+      changes: { local: { kind: 'fcfs' } },
+      acceptDistance: true,
+    });
+    expect(tried).toMatchObject({
+      ...{ state: 'DONE', policyVersion: before.version },
+      all: { baseline: { ended: tried.jobs }, candidate: { ended: tried.jobs } },
+    });
+    expect(tried.jobs).toBeGreaterThan(0);
+    expect(await ask(client, 'what_if', { simulation: tried.id })).toEqual(tried);
+    expect(await ask(client, 'what_if')).toEqual(before);
+    expect(await errorOf(client, 'what_if', { changes: { local: { kind: 'esay' } } })).toMatch(/esay/);
+    const ada = await stdio(['--allow-writes'], { SWITCHYARD_KEY: keys.ada });
+    expect(await errorOf(ada, 'what_if', { changes: {} })).toMatch(/FORBIDDEN|not allowed|OPERATOR/);
+  });
+
   it('cancels the jobs that the plan named, and none that match since', async () => {
     const client = await stdio(['--allow-writes'], { SWITCHYARD_KEY: keys.ada });
     const submit = async (groupName: string, array: string): Promise<Data> => {
@@ -160,22 +194,27 @@ describe('over standard input and output', () => {
     const { digest } = result.structuredContent;
     const done = await ask(client, 'cancel_jobs', { ...input, confirm: digest });
     expect(done.jobIds.toSorted()).toEqual(jobIds.toSorted());
-    expect((await ask(client, 'get_job', { id: spared.jobIds[0] })).state).not.toMatch(/^CANCEL/);
+    expect((await ask(client, 'find_jobs', { id: spared.jobIds[0] })).state).not.toMatch(/^CANCEL/);
     expect(await errorOf(client, 'cancel_jobs')).toMatch(/^ids: is missing/);
   });
 
   it.each([
     ['find_jobs', { states: ['RUNING'] }, 'states.0: "RUNING" is not accepted; accepted: QUEUED, '],
-    ['find_jobs', { state: ['RUNNING'] }, 'state: unknown field; did you mean states?; accepted: states, '],
+    [
+      'find_jobs',
+      { state: ['RUNNING'] },
+      'state: unknown field; did you mean states?; accepted: id, states, ',
+    ],
     ['find_jobs', { site: 'locl' }, 'site: "locl" is not accepted; accepted: the name or id of a site'],
     [
       'find_jobs',
       { endedAfter: 'yesterday' },
       'endedAfter: "yesterday" is not accepted; accepted: a time with its zone',
     ],
-    ['get_job', {}, 'id: is missing'],
-    ['get_job', { id: 12 }, 'id: 12 is not accepted; accepted: a text'],
-    ['get_job', { id: 'job_999999' }, 'id: there is no job job_999999'],
+    ['read_output', {}, 'id: is missing'],
+    ['find_jobs', { id: 'job_1', mine: true }, 'mine: is not accepted together with id'],
+    ['find_jobs', { id: 12 }, 'id: 12 is not accepted; accepted: a text'],
+    ['find_jobs', { id: 'job_999999' }, 'id: there is no job job_999999'],
     ['wait_for_job', { id: 'job_1', seconds: 1000 }, 'seconds: 1000 is not accepted; accepted: at most 50'],
     [
       'estimate_start',
@@ -252,8 +291,8 @@ describe('over HTTP', () => {
     // A plan is its maker's.
     expect(await errorOf(bob, 'submit_jobs', { ...input, confirm: digest })).toMatch(/^confirm: /);
     const { jobIds } = await ask(ada, 'submit_jobs', { ...input, confirm: digest });
-    expect(await errorOf(bob, 'get_job', { id: jobIds[0] })).toContain('there is no job');
-    expect((await ask(ada, 'get_job', { id: jobIds[0] })).user).toBe('ada');
+    expect(await errorOf(bob, 'find_jobs', { id: jobIds[0] })).toContain('there is no job');
+    expect((await ask(ada, 'find_jobs', { id: jobIds[0] })).user).toBe('ada');
   });
 
   it('refuses what pages of other servers could send, lists of messages, and other methods', async () => {
@@ -326,7 +365,7 @@ describe('fifty injections', () => {
     for (const id of ids)
       for (const [name, input] of [
         ...[
-          ['get_job', {}],
+          ['find_jobs', {}],
           ['read_output', {}],
           ['read_output', { stream: 'STDERR' }],
           ['explain_wait', {}],

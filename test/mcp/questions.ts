@@ -74,7 +74,7 @@ export const QUESTIONS: readonly Question[] = [
   {
     question: 'Why did this job fail, and what did it say?',
     prepare: submitted('--wait', '--', 'sh', '-c', 'echo no such file >&2; exit 3'),
-    steps: [ofJob('get_job'), ofJob('read_output', { stream: 'STDERR' })],
+    steps: [ofJob('find_jobs'), ofJob('read_output', { stream: 'STDERR' })],
     expected: { text: 'no such file\n' },
   },
   {
@@ -104,7 +104,7 @@ export const QUESTIONS: readonly Question[] = [
   {
     question: 'When will this held job start?',
     prepare: submitted('--hold', '--', 'true'),
-    steps: [ofJob('get_job'), ofJob('explain_wait')],
+    steps: [ofJob('find_jobs'), ofJob('explain_wait')],
     expected: { state: 'HELD', whyWaiting: { message: expect.any(String) } },
   },
   {

@@ -97,7 +97,7 @@ it('is installed by an ordinary user, and runs a job', async () => {
       env: { ...(env as Record<string, string>), SWITCHYARD_URL: url },
     }),
   );
-  const { structuredContent: asked } = await mcp.callTool({ name: 'get_job', arguments: { id } });
+  const { structuredContent: asked } = await mcp.callTool({ name: 'find_jobs', arguments: { id } });
   expect(asked).toMatchObject({ data: { id, state: 'COMPLETED' } });
   const { structuredContent: found } = await mcp.callTool({
     name: 'search_docs',
