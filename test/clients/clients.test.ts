@@ -1,6 +1,6 @@
 /** Unmodified clients of Slurm run whole workflows, with a failure and a retry: Snakemake and Toil, as Debian has them. Those that are not installed are skipped. */
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -20,6 +20,7 @@ const MINUTES = 60_000;
 beforeAll(async () => {
   service = await serve(home);
   execFileSync(process.execPath, [packagePath('bin', 'switchyard.js'), 'slurm', 'install', bin]);
+  symlinkSync(packagePath('bin', 'switchyard.js'), join(bin, 'switchyard'));
 });
 afterAll(async () => {
   await endAll();
@@ -79,6 +80,37 @@ rule sum:
       expect(code, output).toBe(0);
       expect(readFileSync(join(dir, 'sum.txt'), 'utf8')).toBe('1\n2\n3\n');
       expect((await ends(dir)).sort()).toEqual([...Array(4).fill('COMPLETED'), 'FAILED']);
+    },
+    9 * MINUTES,
+  );
+
+  it.skipIf(!has('snakemake', '--version'))(
+    'submits with the commands of the documentation; a rule that fails is told',
+    async () => {
+      const dir = folder(
+        'generic',
+        'Snakefile',
+        `rule all:
+    input: "a.txt", "b.txt"
+rule good:
+    output: "a.txt"
+    shell: "echo made > {output}"
+rule bad:
+    output: "b.txt"
+    shell: "exit 3"
+`,
+      );
+      const guide = readFileSync(packagePath('docs', 'slurm-users.md'), 'utf8');
+      const [status = '', snakemake = ''] = [
+        ...guide.split("## Snakemake without Slurm's commands")[1]!.matchAll(/^```sh\n(.*?)^```/gms),
+      ].map(([, block]) => block);
+      writeFileSync(join(dir, 'status.sh'), status, { mode: 0o755 });
+      const line = snakemake.trim().replaceAll('mem_mb=1000', 'mem_mb=600');
+      const { code, output } = await shell(dir, `${line} --keep-going --max-status-checks-per-second 2`);
+      expect(code, output).toBe(1);
+      expect(readFileSync(join(dir, 'a.txt'), 'utf8')).toBe('made\n');
+      expect(output).toContain('Error in rule bad');
+      expect((await ends(dir)).sort()).toEqual(['COMPLETED', 'FAILED']);
     },
     9 * MINUTES,
   );
