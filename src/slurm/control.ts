@@ -1,8 +1,17 @@
 /** scancel, scontrol, and the commands of accounts. */
+import { writeFileSync } from 'node:fs';
 import { ACTIVE_STATES } from '../client/states.gql.js';
 import { programEnvironment } from '../platform/config.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
-import { jobOf, nothing, parseRunSignal, readOptions, SLURM, takeOptions } from '../words/index.js';
+import {
+  commandLine,
+  jobOf,
+  nothing,
+  parseRunSignal,
+  readOptions,
+  SLURM,
+  takeOptions,
+} from '../words/index.js';
 import { ask, SlurmError } from './ask.js';
 import { allClusters, clustersAsked, OWN } from './clusters.js';
 import { complain, given, print, type Run } from './command.js';
@@ -247,8 +256,37 @@ export const scontrol: Run = async (words, name) => {
     return 0;
   }
   if (verb === 'update') return update([what, ...rest], name);
-  throw new SlurmError(`invalid keyword: ${verb}; accepted: show, hold, release, requeue, update, ping`);
+  if (verb === 'write') return write(what, rest, name);
+  throw new SlurmError(
+    `invalid keyword: ${verb}; accepted: show, hold, release, requeue, update, write, ping`,
+  );
 };
+
+/** `write batch_script JOB [FILE]`: a job's script as submitted, by default into slurm-JOB.sh; `-`: printed. Source: scontrol(1). */
+async function write(what: string, [target = '', file]: readonly string[], name: string): Promise<number> {
+  if (what !== 'batch_script')
+    throw new SlurmError(`invalid entity: ${what} for keyword: write; accepted: batch_script`);
+  const [job] = (await namedJobs([target])).jobs;
+  const { jobs: found } = job
+    ? await ask(SlurmCommandsDocument, { ids: [job.id], first: 1 })
+    : { jobs: { nodes: [] } };
+  const script = found.nodes[0] && commandLine(found.nodes[0]).script;
+  if (!job || !script) {
+    complain(
+      name,
+      `job script retrieval failed: ${job ? 'it has no batch script' : 'Invalid job id specified'}`,
+    );
+    return 1;
+  }
+  if (file === '-') {
+    print(script.replace(/\n$/, ''));
+    return 0;
+  }
+  const path = file ?? `slurm-${job.id.replace('job_', '')}.sh`;
+  writeFileSync(path, script.endsWith('\n') ? script : `${script}\n`);
+  print(`batch script for job ${job.id.replace('job_', '')} written to "${path}"`);
+  return 0;
+}
 
 /** Fields of `scontrol update job`, each with the option of sbatch that says the same. Source: scontrol(1). */
 const UPDATED: Readonly<Record<string, string>> = {

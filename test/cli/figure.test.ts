@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import { packagePath } from '../../src/platform/paths.js';
+import { blocksOf } from '../docs/markdown.js';
 import { run } from './service.js';
 
 const trace = packagePath('..', 'shared', 'data', 'traces', 'KTH-SP2.swf.gz');
@@ -12,9 +13,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const page = readFileSync(packagePath('docs', 'figure.md'), 'utf8');
 const blocks = (language: string): string[] =>
-  [...page.matchAll(new RegExp(`\`\`\`${language}\n([\\s\\S]*?)\`\`\``, 'g'))].map(
-    ([, text]) => text as string,
-  );
+  blocksOf({ page: 'docs/figure.md' }, language).map(({ text }) => text);
 
 it.skipIf(!existsSync(trace))('the figure is drawn by the commands of its page', async () => {
   copyFileSync(trace, join(folder, 'KTH-SP2.swf.gz'));

@@ -332,6 +332,8 @@ describe('control', () => {
       (state) => state === 'RUNNING',
     );
     expect(await said(`squeue -h -j ${id} -o '%T %B'`)).toMatch(/^RUNNING \S+$/);
+    expect((await shell('scontrol write batch_script 99999')).stderr).toContain('Invalid job id specified');
+    expect((await shell(`scontrol write script ${id}`)).stderr).toContain('accepted: batch_script');
     await said(`scontrol requeue ${id}`);
     await until(
       () => said(`scontrol -o show job ${id}`),
