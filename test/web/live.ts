@@ -79,7 +79,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     await shows('Waiting', '0');
   });
 
-  /** How many pixels of the schedule have the color of this token; bars let a little through. */
+  /** How many pixels of the schedule have the color of this token; bars let more or less of what is behind them through. */
   const painted = (page: Page, token: string) =>
     page.evaluate(`(() => {
       const probe = document.createElement('i');
@@ -93,7 +93,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
       const canvas = document.querySelector('.gantt-frame canvas');
       const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
       let n = 0;
-      for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 200 && [0, 1, 2].every((c) => Math.abs(data[i + c] - wanted[c]) < 4)) n++;
+      for (let i = 0; i < data.length; i += 4) if (data[i + 3] > 100 && [0, 1, 2].every((c) => Math.abs(data[i + c] - wanted[c]) < 4)) n++;
       return n;
     })()`) as Promise<number>;
 

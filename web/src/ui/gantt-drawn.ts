@@ -15,13 +15,22 @@ import {
   ticksOf,
 } from './gantt-layout';
 
-export const KINDS: Record<GanttBar['kind'], { label: string; color: string }> = {
-  past: { label: 'Completed', color: '--series-6' },
-  failed: { label: 'Failed or canceled', color: '--failed' },
-  preempted: { label: 'Preempted', color: '--series-3' },
-  running: { label: 'Running', color: '--running' },
-  reserved: { label: 'Reserved', color: '--held' },
-  promised: { label: 'Promised', color: '--series-1' },
+interface Kind {
+  label: string;
+  color: string;
+  /** How much of its color a bar has, over what is behind it. */
+  opacity: number;
+  /** The color of what is written on it (web/test/contrast.test.ts: readable in both themes). */
+  text: string;
+}
+
+export const KINDS: Record<GanttBar['kind'], Kind> = {
+  past: { label: 'Completed', color: '--series-6', opacity: 0.45, text: '--text' },
+  failed: { label: 'Failed or canceled', color: '--failed', opacity: 0.9, text: '--surface' },
+  preempted: { label: 'Preempted', color: '--series-3', opacity: 0.45, text: '--text' },
+  running: { label: 'Running', color: '--running', opacity: 0.9, text: '--surface' },
+  reserved: { label: 'Reserved', color: '--held', opacity: 0.22, text: '--text' },
+  promised: { label: 'Promised', color: '--series-1', opacity: 0.22, text: '--text' },
 };
 
 const STRIP_PX = 44;
@@ -86,9 +95,10 @@ function drawBar(context: CanvasRenderingContext2D, bar: Placed, y: number, view
   const planned = isPlanned(bar);
   // What is left of a run is still to come by its estimate.
   const solid = bar.kind === 'running' ? Math.max(labelPx, Math.min(right, times(view.now))) : right;
-  const color = colorOf(KINDS[bar.kind].color);
+  const kind = KINDS[bar.kind];
+  const color = colorOf(kind.color);
   context.fillStyle = color;
-  context.globalAlpha = planned ? 0.22 : bar.kind === 'past' ? 0.55 : 0.9;
+  context.globalAlpha = kind.opacity;
   round(context, left, y, solid - left);
   context.globalAlpha = 0.3;
   if (right > solid) context.fillRect(solid, y, right - solid, BAR_PX);
@@ -102,7 +112,7 @@ function drawBar(context: CanvasRenderingContext2D, bar: Placed, y: number, view
   }
   const room = Math.max(solid - left, 0) - 8;
   if (right - left <= LABELED_PX || room <= 24) return;
-  context.fillStyle = planned ? color : colorOf('--surface');
+  context.fillStyle = colorOf(kind.text);
   context.fillText(cut(context, bar.label, room), left + 4, y + BAR_PX / 2 + 0.5);
 }
 
