@@ -2,7 +2,7 @@
 
 const SIMULATED = { os: 'simulated', architecture: 'simulated' };
 
-/** Fills the service; answers with ids of what is worth a picture. */
+/** Fills the service if it is fresh; answers with ids of what is worth a picture, and with a key for each role that has one. */
 export async function fillDemo(url, key, { fresh, warmupS }) {
   async function ask(query, variables = {}, as = key) {
     const response = await fetch(`${url}/graphql`, {
@@ -16,8 +16,17 @@ export async function fillDemo(url, key, { fresh, warmupS }) {
   }
   const sites = (await ask('{ sites { nodes { id name } } }')).sites.nodes;
   const siteOf = (name) => sites.find((site) => site.name === name).id;
-  if (fresh) await fill(ask, sites, siteOf, warmupS);
-  return { ...(await find(ask, siteOf)), invitation: fresh && (await invite(ask, url)) };
+  const ids = async () => ({ ...(await find(ask, siteOf)), invitation: fresh && (await invite(ask, url)) });
+  if (!fresh)
+    return {
+      keys: { [(await ask('{ viewer { role } }')).viewer.role.toLowerCase()]: key },
+      ids: await ids(),
+    };
+  const keys = await fill(ask, sites, siteOf, warmupS);
+  return {
+    keys: { admin: key, operator: keys['oper.ator'], user: keys['amara.okafor'] },
+    ids: await ids(),
+  };
 }
 
 /** One is signed in by password; answers with the invitation of another. */
@@ -40,6 +49,7 @@ async function invite(ask, url) {
   return open;
 }
 
+/** Answers with the keys of its people, by name. */
 async function fill(ask, sites, siteOf, warmupS) {
   const places = { local: [48.14, 11.58] };
   for (const [name, [latitude, longitude]] of Object.entries(places)) {
@@ -271,6 +281,7 @@ async function fill(ask, sites, siteOf, warmupS) {
     if (simulations.nodes.every(({ state }) => state === 'DONE' || state === 'FAILED')) break;
     await sleep(1000);
   }
+  return keys;
 }
 
 async function find(ask, siteOf) {

@@ -1,5 +1,6 @@
-// `npm run screenshots [-- --only jobs --theme dark --size narrow --url URL --key KEY]`: every page of the portal as a picture in
-// screenshots/ (git-ignored), with a grid that works. Starts a service of its own with the demo, unless a URL is given.
+// `npm run screenshots [-- --only jobs --role user --theme dark --size narrow --url URL --key KEY]`: every page of the portal as a picture in
+// screenshots/ (git-ignored), with a grid that works, as each role sees it: what it may not see is pictured as the portal says so. Starts a service
+// of its own with the demo, unless a URL is given: then as the user of the key.
 // With `--readme`: the pictures of the README anew.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -15,6 +16,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', multiple: true },
+    role: { type: 'string', multiple: true, default: ['admin', 'operator', 'user'] },
     theme: { type: 'string', multiple: true, default: ['light', 'dark'] },
     size: { type: 'string', multiple: true, default: ['wide', 'narrow'] },
     out: { type: 'string', default: join(root, 'screenshots') },
@@ -29,6 +31,7 @@ const { values: options } = parseArgs({
 const README = { overview: 'overview', 'job-waiting': 'why', 'site-schedule': 'schedule', policy: 'policy' };
 if (options.readme) {
   options.only = Object.keys(README);
+  options.role = ['admin'];
   options.theme = ['light'];
   options.size = ['wide'];
   options.out = join(root, 'docs/images');
@@ -43,11 +46,11 @@ const service = options.url
   ? { url: options.url, key: options.key, stop: async () => {} }
   : await startService();
 try {
-  const ids = await fillDemo(service.url, service.key, {
+  const { keys, ids } = await fillDemo(service.url, service.key, {
     fresh: !options.url,
     warmupS: Number(options.warmup),
   });
-  await takeAll(service, ids);
+  await takeAll(service.url, keys, ids);
 } finally {
   await service.stop();
 }
@@ -194,57 +197,69 @@ function pagesOf(ids) {
   };
 }
 
-async function takeAll({ url, key }, ids) {
+async function takeAll(url, keys, ids) {
   mkdirSync(options.out, { recursive: true });
   const browser = await chromium.launch({
     executablePath: options.chromium,
     args: ['--no-sandbox', '--disable-gpu', '--disable-background-networking'],
   });
+  const pages = Object.entries(pagesOf(ids)).filter(([name]) => options.only?.includes(name) ?? true);
+  // Nobody has a role before signing in.
+  const signedOut = pages.filter(([, page]) => page.signedOut);
+  const signedIn = pages.filter(([, page]) => !page.signedOut);
   try {
     for (const theme of options.theme) {
       for (const size of options.size) {
-        const make = async (signedOut) => {
-          const context = await browser.newContext({ viewport: SIZES[size], colorScheme: theme });
-          if (!signedOut) {
-            await context.addInitScript((secret) => sessionStorage.setItem('switchyard.key', secret), key);
-          }
-          return context;
-        };
-        const signedIn = await make(false);
-        for (const [name, { path, before, signedOut }] of Object.entries(pagesOf(ids))) {
-          if (options.only && !options.only.includes(name)) continue;
-          const context = signedOut ? await make(true) : signedIn;
-          const page = await context.newPage();
-          page.on('pageerror', (error) => console.error(`${name}: ${error.message}`));
-          page.on('console', (message) => {
-            if (message.type() === 'error') console.error(`${name}: ${message.text()}`);
-          });
-          await page.goto(url + path, { waitUntil: 'networkidle', timeout: 15_000 }).catch(() => {});
-          await page
-            .locator('main .skeleton')
-            .first()
-            .waitFor({ state: 'detached', timeout: 60_000 })
-            .catch(() => {});
-          await page.waitForTimeout(700);
-          try {
-            await before?.(page);
-          } catch (error) {
-            console.error(`${name}: ${error.message.split('\n')[0]}`);
-          }
-          await page.waitForTimeout(600);
-          const file = join(
-            options.out,
-            options.readme ? `${README[name]}.png` : `${name}-${theme}-${size}.png`,
-          );
-          await page.screenshot({ path: file, fullPage: false });
-          console.log(file);
-          await page.close();
-          if (signedOut) await context.close();
+        const look = { viewport: SIZES[size], colorScheme: theme };
+        for (const [name, page] of signedOut) {
+          const context = await browser.newContext(look);
+          await take(context, url, page, name, `${name}-${theme}-${size}`);
+          await context.close();
         }
-        await signedIn.close();
+        for (const [role, key] of Object.entries(keys)) {
+          if (!options.url && !options.role.includes(role)) continue;
+          const context = await browser.newContext(look);
+          // What a role lacks is not waited for long.
+          if (role !== 'admin') context.setDefaultTimeout(5_000);
+          await context.addInitScript((secret) => sessionStorage.setItem('switchyard.key', secret), key);
+          for (const [name, page] of signedIn)
+            await take(
+              context,
+              url,
+              page,
+              `${name} as ${role}`,
+              options.readme ? README[name] : `${name}-${role}-${theme}-${size}`,
+            );
+          await context.close();
+        }
       }
     }
   } finally {
     await browser.close();
   }
+}
+
+async function take(context, url, { path, before }, what, file) {
+  const page = await context.newPage();
+  page.on('pageerror', (error) => console.error(`${what}: ${error.message}`));
+  page.on('console', (message) => {
+    if (message.type() === 'error') console.error(`${what}: ${message.text()}`);
+  });
+  await page.goto(url + path, { waitUntil: 'networkidle', timeout: 15_000 }).catch(() => {});
+  await page
+    .locator('main .skeleton')
+    .first()
+    .waitFor({ state: 'detached', timeout: 60_000 })
+    .catch(() => {});
+  await page.waitForTimeout(700);
+  try {
+    if (!(await page.getByText('This page is for ').isVisible())) await before?.(page);
+  } catch (error) {
+    console.error(`${what}: ${error.message.split('\n')[0]}`);
+  }
+  await page.waitForTimeout(600);
+  const picture = join(options.out, `${file}.png`);
+  await page.screenshot({ path: picture, fullPage: false });
+  console.log(picture);
+  await page.close();
 }
