@@ -66,15 +66,15 @@ async function must<T>(key: string, query: string, variables: object = {}): Prom
 }
 
 async function user(name: string, role: string, userClass = 'REGULAR'): Promise<string> {
-  const { registerUser } = await must<{ registerUser: { id: string } }>(
+  const { createUser } = await must<{ createUser: { user: { id: string } } }>(
     admin,
-    'mutation ($input: RegisterUserInput!) { registerUser(input: $input) { id } }',
+    'mutation ($input: CreateUserInput!) { createUser(input: $input) { user { id } } }',
     { input: { name, role, class: userClass } },
   );
   const { createApiKey } = await must<{ createApiKey: { secret: string } }>(
     admin,
-    'mutation ($user: ID!) { createApiKey(input: { user: $user, name: "test" }) { secret } }',
-    { user: registerUser.id },
+    'mutation ($user: ID!) { createApiKey(input: { userId: $user, name: "test" }) { secret } }',
+    { user: createUser.user.id },
   );
   return createApiKey.secret;
 }

@@ -148,7 +148,7 @@ const SUBMIT = 'mutation ($jobs: [JobInput!]!) { submitJobs(input: { jobs: $jobs
 const jobs = (make) => Array.from({ length: JOBS }, (_, i) => make(i));
 const CHANGES =
   'subscription ($after: String) { jobUpdated(after: $after) { cursor event { at } job { id name command site { name } } } }';
-const OUTPUT = `subscription { jobOutput(job: "${job}") { text } }`;
+const OUTPUT = `subscription { jobOutput(jobId: "${job}") { text } }`;
 
 const ATTACKS = {
   // The service's own time and memory.
@@ -368,9 +368,9 @@ const ATTACKS = {
   'every event to 2000 subscriptions': async () => {
     for (const socket of await opened(10)) for (let i = 0; i < 200; i++) subscribe(socket, i, CHANGES);
     const change =
-      'mutation ($n: Int!) { reprioritizeJobs(selection: { ids: ["' +
+      'mutation ($n: Int!) { reprioritizeJobs(input: { selection: { ids: ["' +
       job +
-      '"] }, boost: $n) { unchanged { message } } }';
+      '"] }, boost: $n }) { unchanged { message } } }';
     await posting(4, (_i, n) => query(change, { n: -(n % 1000) }));
   },
   'a byte at a time': async () => {

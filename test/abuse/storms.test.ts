@@ -38,13 +38,20 @@ const table: string[] = [];
 beforeAll(async () => {
   const alone = await serve('alone');
   ({ service, url, admin } = await serve('attacked'));
-  const { registerSite } = await must<{ registerSite: { id: string } }>(
+  const { createSite } = await must<{ createSite: { site: { id: string } } }>(
     admin,
-    'mutation { registerSite(input: { name: "elsewhere" }) { id } }',
+    'mutation { createSite(input: { name: "elsewhere" }) { site { id } } }',
   );
   const good = await user('good', 'USER');
-  const agent = await user('agent', 'AGENT', registerSite.id);
-  const input = { site: registerSite.id, identity: 'i', instance: 'i', host: 'h', version: '1', protocol: 3 };
+  const agent = await user('agent', 'AGENT', createSite.site.id);
+  const input = {
+    site: createSite.site.id,
+    identity: 'i',
+    instance: 'i',
+    host: 'h',
+    version: '1',
+    protocol: 3,
+  };
   const { registerAgent } = await must<{ registerAgent: { agent: { id: string } } }>(
     agent,
     'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } } }',
@@ -52,7 +59,7 @@ beforeAll(async () => {
   );
   const report =
     'mutation ($site: ID!, $agent: ID!, $at: DateTime!) { reportRuns(site: $site, agent: $agent, reports: [{ job: "job_1", epoch: 1, phase: STARTED, at: $at }]) { __typename } }';
-  const from = { site: registerSite.id, agent: registerAgent.agent.id };
+  const from = { site: createSite.site.id, agent: registerAgent.agent.id };
   bystanders = {
     user: () => must(good, '{ jobs(first: 20) { nodes { id state } } }'),
     administrator: () => must(admin, '{ sites { nodes { id name } } }'),
@@ -93,15 +100,15 @@ async function must<T>(key: string, query: string, variables: object = {}, at = 
 }
 
 async function user(name: string, role: string, site?: string): Promise<string> {
-  const { registerUser } = await must<{ registerUser: { id: string } }>(
+  const { createUser } = await must<{ createUser: { user: { id: string } } }>(
     admin,
-    'mutation ($input: RegisterUserInput!) { registerUser(input: $input) { id } }',
+    'mutation ($input: CreateUserInput!) { createUser(input: $input) { user { id } } }',
     { input: { name, role } },
   );
   const { createApiKey } = await must<{ createApiKey: { secret: string } }>(
     admin,
-    'mutation ($user: ID!, $site: ID) { createApiKey(input: { user: $user, site: $site, name: "test" }) { secret } }',
-    { user: registerUser.id, site },
+    'mutation ($user: ID!, $site: ID) { createApiKey(input: { userId: $user, siteId: $site, name: "test" }) { secret } }',
+    { user: createUser.user.id, site },
   );
   return createApiKey.secret;
 }

@@ -23,13 +23,16 @@ beforeAll(async () => {
   const timers = { ...DEFAULT_POLICY.timers, agentSilentS: 3, lostAfterS: 86_400, cycleS: 1 };
   const expectedVersion = (await api.must<{ policy: { version: number } }>('{ policy { version } }')).policy
     .version;
-  await api.must('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-    input: { document: { ...DEFAULT_POLICY, timers }, expectedVersion, reason: 'the test' },
-  });
-  const answer = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "here" }) { id } }',
+  await api.must(
+    'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { policy { version } } }',
+    {
+      input: { document: { ...DEFAULT_POLICY, timers }, expectedVersion, reason: 'the test' },
+    },
   );
-  site = answer.registerSite.id;
+  const answer = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "here" }) { site { id } } }',
+  );
+  site = answer.createSite.site.id;
   key = (await api.user('AGENT', 'agent', site)).key;
 });
 
@@ -97,7 +100,7 @@ async function when<T>(ask: () => Promise<T>, ready: (answer: T) => boolean): Pr
 
 const machines = async (): Promise<MachineAnswer[]> => {
   const document =
-    'query ($site: ID) { machines(site: $site) { nodes { name silent problem agent { host } } } }';
+    'query ($site: ID) { machines(siteId: $site) { nodes { name silent problem agent { host } } } }';
   return (await api.must<{ machines: { nodes: MachineAnswer[] } }>(document, { site })).machines.nodes;
 };
 const served =
@@ -228,7 +231,7 @@ it('what a job writes is followed, and had as bytes, by whoever may see it', asy
   const client = new Client({ url: api.url, key: api.adminKey });
   const { signal } = new AbortController();
   const document = `subscription ($id: ID!, $after: String) {
-    jobOutput(job: $id, after: $after) { cursor start text bytes last } }`;
+    jobOutput(jobId: $id, after: $after) { cursor start text bytes last } }`;
   const parts: { cursor: string; start: number; text: string; last: boolean }[] = [];
   const cli = spawn(process.execPath, ['bin/switchyard.js', 'job', id!, '--follow', '--stdout'], {
     env: { PATH: process.env.PATH, SWITCHYARD_URL: api.url, SWITCHYARD_KEY: api.adminKey },
@@ -420,7 +423,9 @@ describe('jobs of several tasks', () => {
   it('are cancelled as one', async () => {
     const [id] = await submit([shell('sleep 1000', wide)]);
     await allRun(id!);
-    await api.must('mutation ($id: ID!) { cancelJobs(selection: { ids: [$id] }) { jobIds } }', { id });
+    await api.must('mutation ($id: ID!) { cancelJobs(input: { selection: { ids: [$id] } }) { jobIds } }', {
+      id,
+    });
     expect(await ended(id!)).toMatchObject({ state: 'CANCELLED', epoch: 1 });
     expect((await tasksOf(id!)).map(({ cause }) => cause)).toEqual(NAMES.map(() => 'CANCELLED_BY_USER'));
   });

@@ -53,11 +53,11 @@ async function site(config: Record<string, string>, around: Record<string, strin
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-hostile-'));
   chmodSync(dir, 0o755);
   const name = unique('site');
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation ($name: String!) { createSite(input: { name: $name }) { site { id } } }',
     { name },
   );
-  const { key } = await api.user('AGENT', unique('agent'), registerSite.id);
+  const { key } = await api.user('AGENT', unique('agent'), createSite.site.id);
   const loaded = loadConfig({
     ...{ SWITCHYARD_HOME: join(dir, 'home'), AGENT_STATE_DIR: join(dir, 'agent'), AGENT_CGROUPS: 'false' },
     ...config,
@@ -74,7 +74,9 @@ async function site(config: Record<string, string>, around: Record<string, strin
   onTestFinished(async () => {
     process.env = before;
     await agent.stop?.();
-    await api.must('mutation ($site: ID!) { drainSite(site: $site) { id } }', { site: registerSite.id });
+    await api.must('mutation ($site: ID!) { drainSite(input: { siteId: $site }) { site { id } } }', {
+      site: createSite.site.id,
+    });
     rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
   });
   const user = await api.user('USER', unique('user'));
@@ -174,7 +176,7 @@ describe.each(modes)('with isolation %s, an agent that is root', (mode) => {
       expect((await end(own)).out).toMatch(
         mode === 'user' ? /^loaded as 2\d{9}, outside/ : /^loaded as 2\d{9}, inside/,
       );
-      await api.must('mutation ($id: ID!) { cancelJobs(selection: { ids: [$id] }) { jobIds } }', {
+      await api.must('mutation ($id: ID!) { cancelJobs(input: { selection: { ids: [$id] } }) { jobIds } }', {
         id: first,
       });
     },

@@ -19,8 +19,9 @@ const other = withApi();
 withEngine(other);
 let otherKey = '';
 
-const REGISTER_SITE = 'mutation { registerSite(input: { name: "here" }) { id } }';
-const REGISTER_MACHINE = 'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }';
+const REGISTER_SITE = 'mutation { createSite(input: { name: "here" }) { site { id } } }';
+const REGISTER_MACHINE =
+  'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }';
 
 beforeAll(async () => {
   const timers = { ...DEFAULT_POLICY.timers, agentSilentS: 3, lostAfterS: 86_400, cycleS: 1 };
@@ -28,16 +29,19 @@ beforeAll(async () => {
     const { policy } = await service.must<{ policy: { version: number } }>('{ policy { version } }');
     const document = { ...DEFAULT_POLICY, timers };
     const input = { document, expectedVersion: policy.version, reason: 'the test' };
-    await service.must('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-      input,
-    });
+    await service.must(
+      'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { policy { version } } }',
+      {
+        input,
+      },
+    );
   }
-  site = (await api.must<{ registerSite: { id: string } }>(REGISTER_SITE)).registerSite.id;
+  site = (await api.must<{ createSite: { site: { id: string } } }>(REGISTER_SITE)).createSite.site.id;
   key = (await api.user('AGENT', 'agent', site)).key;
-  const { registerSite } = await other.must<{ registerSite: { id: string } }>(REGISTER_SITE);
-  otherKey = (await other.user('AGENT', 'agent', registerSite.id)).key;
+  const { createSite } = await other.must<{ createSite: { site: { id: string } } }>(REGISTER_SITE);
+  otherKey = (await other.user('AGENT', 'agent', createSite.site.id)).key;
   await other.must(REGISTER_MACHINE, {
-    input: { site: registerSite.id, name: 'twin', cpus: 1, memoryMb: 100, maxTasks: 3 },
+    input: { site: createSite.site.id, name: 'twin', cpus: 1, memoryMb: 100, maxTasks: 3 },
   });
 });
 
@@ -95,7 +99,7 @@ const serving = (machine: string) =>
     async () =>
       (
         await api.must<{ machines: { nodes: MachineAnswer[] } }>(
-          'query ($site: ID) { machines(site: $site) { nodes { name silent problem } } }',
+          'query ($site: ID) { machines(siteId: $site) { nodes { name silent problem } } }',
           { site },
         )
       ).machines.nodes,
@@ -162,7 +166,9 @@ async function expectServed(agent: { said(): string }, { ids, pids }: Work): Pro
     (said) => said.includes('agent registered'),
   );
   expect(pids().filter(lives)).toHaveLength(5);
-  await api.must('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+  await api.must('mutation ($ids: [ID!]!) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
+    ids,
+  });
   await until(
     async () => pids().filter(lives),
     (left) => left.length === 0,

@@ -24,12 +24,12 @@ let site = '';
 let agentKey = '';
 
 beforeAll(async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "here" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "here" }) { site { id } } }',
   );
-  site = registerSite.id;
+  site = createSite.site.id;
   await api.must(
-    'mutation ($site: ID!) { registerMachine(input: { site: $site, name: "m", cpus: 16, memoryMb: 1000 }) { id } }',
+    'mutation ($site: ID!) { createMachine(input: { siteId: $site, name: "m", cpus: 16, memoryMb: 1000 }) { machine { id } } }',
     {
       site,
     },
@@ -123,10 +123,10 @@ it.runIf(isRoot)(
     const keep = (_: object, text: string): void => void said.push(text);
     // pino's own methods return nothing; these are called in the same way.
     const log = { ...quietLog, error: keep, info: keep } as unknown as Logger;
-    const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-      'mutation { registerSite(input: { name: "accounts" }) { id } }',
+    const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+      'mutation { createSite(input: { name: "accounts" }) { site { id } } }',
     );
-    const { key } = await api.user('AGENT', 'agent-of-accounts', registerSite.id);
+    const { key } = await api.user('AGENT', 'agent-of-accounts', createSite.site.id);
     const agent = processAgent(config, log, () => ({ url: api.url, key, site: 'accounts' }));
     await agent.start?.();
     expect(said).toContainEqual(expect.stringMatching(/^isolation of jobs: user, accounts of users/));
@@ -161,7 +161,7 @@ it.runIf(isRoot)(
       { job: { message: 'the user bob has no account at this site (AGENT_ACCOUNTS)' } },
     ]);
     await agent.stop?.();
-    await api.must(`mutation { drainSite(site: "${registerSite.id}") { id } }`);
+    await api.must(`mutation { drainSite(input: { siteId: "${createSite.site.id}" }) { site { id } } }`);
     rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
   },
 );
@@ -206,7 +206,9 @@ it('500 real processes: each job ends as its process did', async () => {
     { command: 'no-such-command' },
   ]);
   await jobsWhen([sleeper!], ([running]) => running?.state === 'RUNNING');
-  await api.must('mutation ($id: ID!) { cancelJobs(selection: { ids: [$id] }) { jobIds } }', { id: sleeper });
+  await api.must('mutation ($id: ID!) { cancelJobs(input: { selection: { ids: [$id] } }) { jobIds } }', {
+    id: sleeper,
+  });
   const [cancelled, failed] = await jobsWhen([sleeper!, missing!], ended);
   expect(cancelled).toMatchObject({ state: 'CANCELLED', cause: 'CANCELLED_BY_OPERATOR' });
   expect(failed).toMatchObject({ state: 'FAILED', cause: 'LAUNCH_FAILED', exitCode: null });
@@ -217,18 +219,18 @@ it('inputs from another site are brought to a run, shown beside what was predict
   const dir = mkdtempSync(join(tmpdir(), 'switchyard-data-'));
   const file = join(dir, 'far.bin');
   writeFileSync(file, Buffer.alloc(3e6, 'switchyard'));
-  await api.must('mutation { registerSite(input: { name: "far" }) { id } }');
+  await api.must('mutation { createSite(input: { name: "far" }) { site { id } } }');
   const { sites } = await api.must<{ sites: { nodes: { id: string; name: string }[] } }>(
     '{ sites { nodes { id name } } }',
   );
   const far = sites.nodes.find(({ name }) => name === 'far')!.id;
   const register = async (name: string, location: string): Promise<string> => {
     const input = { name, sizeMb: 3, locations: [{ site: far, location }] };
-    const { createDataset } = await api.must<{ createDataset: { id: string } }>(
-      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+    const { createDataset } = await api.must<{ createDataset: { dataset: { id: string } } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }',
       { input },
     );
-    return createDataset.id;
+    return createDataset.dataset.id;
   };
   const there = await register('far set', pathToFileURL(file).href);
   const gone = await register('gone', 'file:///nowhere/at/all');
@@ -326,7 +328,7 @@ it('files that a job names are there when it has ended, and a dataset that it ma
   const us = { site, agent: () => '' };
   const { signal } = new AbortController();
   expect(await keeper.clean(us, signal)).toEqual([]);
-  await api.must(`mutation { removeDataset(dataset: "${model?.id}") { id } }`);
+  await api.must(`mutation { removeDataset(input: { datasetId: "${model?.id}" }) { dataset { id } } }`);
   expect(await keeper.clean(us, signal)).toEqual([join(dir, 'datasets', `${made}.1`)]);
   expect(readdirSync(join(dir, 'datasets'))).toEqual(['job_999.1']);
   await agent.stop();
@@ -340,15 +342,18 @@ it('a job reads what another has written at another site, and not without it', a
   const keys: string[] = [];
   /** A site with a machine that has a resource of the site's name, and an agent with directories of its own. */
   const open = async (name: string): Promise<void> => {
-    const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-      'mutation ($input: RegisterSiteInput!) { registerSite(input: $input) { id } }',
+    const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+      'mutation ($input: CreateSiteInput!) { createSite(input: $input) { site { id } } }',
       { input: { name } },
     );
-    const { id } = registerSite;
+    const { id } = createSite.site;
     const machine = { site: id, name: 'm', cpus: 4, memoryMb: 1000, resources: [{ kind: name, amount: 4 }] };
-    await api.must('mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }', {
-      input: machine,
-    });
+    await api.must(
+      'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
+      {
+        input: machine,
+      },
+    );
     const { key } = await api.user('AGENT', `agent-of-${name}`, id);
     keys.push(key);
     const client = new Client({ url: api.url, key });
@@ -376,7 +381,7 @@ it('a job reads what another has written at another site, and not without it', a
     });
     agent.start();
     stops.push(async () => {
-      await api.must(`mutation { drainSite(site: "${id}") { id } }`);
+      await api.must(`mutation { drainSite(input: { siteId: "${id}" }) { site { id } } }`);
       await agent.stop();
       runner.close();
     });
@@ -435,23 +440,26 @@ it('a job goes to where its 10 GB are, and only what is small is brought elsewhe
   const { policy } = await api.must<{ policy: { version: number; document: object } }>(
     '{ policy { version document } }',
   );
-  await api.must('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-    input: {
-      expectedVersion: policy.version,
-      reason: 'costs of data',
-      document: { ...policy.document, dispatch: { kind: 'diana' } },
+  await api.must(
+    'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { policy { version } } }',
+    {
+      input: {
+        expectedVersion: policy.version,
+        reason: 'costs of data',
+        document: { ...policy.document, dispatch: { kind: 'diana' } },
+      },
     },
-  });
+  );
   const stops: (() => Promise<void>)[] = [];
   /** A site with an agent whose directory is its own; over the network it gets 10 MB/s. */
   const open = async (name: string): Promise<string> => {
-    const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-      'mutation ($input: RegisterSiteInput!) { registerSite(input: $input) { id } }',
+    const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+      'mutation ($input: CreateSiteInput!) { createSite(input: $input) { site { id } } }',
       { input: { name } },
     );
-    const { id } = registerSite;
+    const { id } = createSite.site;
     await api.must(
-      'mutation ($site: ID!) { registerMachine(input: { site: $site, name: "m", cpus: 4, memoryMb: 1000, benchmark: 100 }) { id } }',
+      'mutation ($site: ID!) { createMachine(input: { siteId: $site, name: "m", cpus: 4, memoryMb: 1000, benchmark: 100 }) { machine { id } } }',
       { site: id },
     );
     const options = { site: name, maxBytes: 1e9, command: null, rateMbPerS: 10 };
@@ -471,7 +479,7 @@ it('a job goes to where its 10 GB are, and only what is small is brought elsewhe
     return id;
   };
   // Nobody serves the site of the other tests any more, which takes a while to be noticed.
-  await api.must(`mutation { drainSite(site: "${site}") { id } }`);
+  await api.must(`mutation { drainSite(input: { siteId: "${site}" }) { site { id } } }`);
   const [full, empty] = [await open('full'), await open('empty')];
   // Jobs would go to whichever agent is heard first.
   await until('both are heard', async () => {
@@ -487,11 +495,11 @@ it('a job goes to where its 10 GB are, and only what is small is brought elsewhe
     writeFileSync(file, '');
     truncateSync(file, sizeMb * 1e6);
     const input = { name, sizeMb, locations: [{ site: full, location: pathToFileURL(file).href }] };
-    const { createDataset } = await api.must<{ createDataset: { id: string } }>(
-      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+    const { createDataset } = await api.must<{ createDataset: { dataset: { id: string } } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }',
       { input },
     );
-    return createDataset.id;
+    return createDataset.dataset.id;
   };
   const [large, small] = [await register('large', 10_000), await register('small', 5)];
   const reader = (name: string, dataset: string) => ({
@@ -515,7 +523,7 @@ it('a job goes to where its 10 GB are, and only what is small is brought elsewhe
   );
   expect(job.output.text).toBe('10000000000\n');
   // Where nothing runs they wait for their site; what is small goes on elsewhere, and is at hand there from then on.
-  await api.must(`mutation { drainSite(site: "${full}") { id } }`);
+  await api.must(`mutation { drainSite(input: { siteId: "${full}" }) { site { id } } }`);
   for (const movedMb of [5, 0]) {
     const [id] = await submit([reader('small', small)]);
     expect(await jobsWhen([id!], ended)).toMatchObject([{ exitCode: 0 }]);

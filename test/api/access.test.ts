@@ -14,10 +14,10 @@ const keys = {} as Record<UserRole, string>;
 let siteId = '';
 
 beforeAll(async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "matrix" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "matrix" }) { site { id } } }',
   );
-  siteId = registerSite.id;
+  siteId = createSite.site.id;
   for (const role of roles) {
     keys[role] = (
       await api.user(role, unique(role.toLowerCase()), role === 'AGENT' ? siteId : undefined)
@@ -123,7 +123,7 @@ describe('whose objects', () => {
       job(id: "${id}") { id environment { name value } }
       node(id: "${id}") { id }
       jobs { nodes { id } }
-      mine: jobs(filter: { user: "${one.id}" }) { nodes { id } }
+      mine: jobs(filter: { userId: "${one.id}" }) { nodes { id } }
       jobCount
     }`;
     expect(await api.must(look, {}, one.key)).toEqual({
@@ -137,15 +137,15 @@ describe('whose objects', () => {
     expect(await api.must(look, {}, other.key)).toEqual(nothing);
     expect(await api.must(look, {}, keys.OPERATOR)).toMatchObject({ job: { id }, mine: { nodes: [{ id }] } });
 
-    const cancel = `mutation { cancelJobs(selection: { ids: ["${id}"] }) { jobIds unchanged { id code } } }`;
+    const cancel = `mutation { cancelJobs(input: { selection: { ids: ["${id}"] } }) { jobIds unchanged { id code } } }`;
     expect(await api.must(cancel, {}, other.key)).toEqual({
       cancelJobs: { jobIds: [], unchanged: [{ id, code: 'NOT_FOUND' }] },
     });
-    const all = 'mutation { cancelJobs(selection: { all: true }) { jobIds } }';
+    const all = 'mutation { cancelJobs(input: { selection: { all: true } }) { jobIds } }';
     expect(await api.must(all, {}, other.key)).toEqual({ cancelJobs: { jobIds: [] } });
     for (const query of [
-      `{ decisions(job: "${id}") { nodes { id } } }`,
-      `{ placement(job: "${id}") { reason } }`,
+      `{ decisions(jobId: "${id}") { nodes { id } } }`,
+      `{ placement(jobId: "${id}") { reason } }`,
     ]) {
       expect((await api.ask(query, {}, other.key)).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
     }
@@ -178,15 +178,15 @@ describe('whose objects', () => {
   });
 
   test('an AGENT sees its own site and machines only, and acts there only', async () => {
-    const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-      'mutation { registerSite(input: { name: "elsewhere" }) { id } }',
+    const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+      'mutation { createSite(input: { name: "elsewhere" }) { site { id } } }',
     );
-    const machines = `mutation { registerMachines(inputs: [
-      { site: "${siteId}", name: "a", cpus: 1, memoryMb: 1 }, { site: "${registerSite.id}", name: "b", cpus: 1, memoryMb: 1 }]) { id } }`;
-    const { registerMachines } = await api.must<{ registerMachines: { id: string }[] }>(machines);
-    const [own, foreign] = registerMachines;
-    const look = `{ sites { nodes { id } } machines { nodes { id } } all: machines(site: "${registerSite.id}") { nodes { id } }
-      own: node(id: "${own?.id}") { id } foreign: node(id: "${foreign?.id}") { id } site: node(id: "${registerSite.id}") { id } }`;
+    const machines = `mutation { createMachines(input: { machines: [
+      { siteId: "${siteId}", name: "a", cpus: 1, memoryMb: 1 }, { siteId: "${createSite.site.id}", name: "b", cpus: 1, memoryMb: 1 }] }) { machines { id } } }`;
+    const { createMachines } = await api.must<{ createMachines: { machines: { id: string }[] } }>(machines);
+    const [own, foreign] = createMachines.machines;
+    const look = `{ sites { nodes { id } } machines { nodes { id } } all: machines(siteId: "${createSite.site.id}") { nodes { id } }
+      own: node(id: "${own?.id}") { id } foreign: node(id: "${foreign?.id}") { id } site: node(id: "${createSite.site.id}") { id } }`;
     expect(await api.must(look, {}, keys.AGENT)).toEqual({
       sites: { nodes: [{ id: siteId }] },
       machines: { nodes: [own] },
@@ -196,8 +196,8 @@ describe('whose objects', () => {
       site: null,
     });
     for (const action of [
-      `mutation { heartbeat(site: "${registerSite.id}", agent: "agent_1", instance: "1") }`,
-      `mutation { reportRuns(site: "${registerSite.id}", agent: "agent_1", reports: []) { results } }`,
+      `mutation { heartbeat(site: "${createSite.site.id}", agent: "agent_1", instance: "1") }`,
+      `mutation { reportRuns(site: "${createSite.site.id}", agent: "agent_1", reports: []) { results } }`,
     ]) {
       expect((await api.ask(action, {}, keys.AGENT)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
     }
@@ -225,9 +225,9 @@ describe('whose objects', () => {
     ).toBe('FORBIDDEN');
     expect(await api.must(`{ node(id: "${other.id}") { id } }`, {}, one.key)).toEqual({ node: null });
     expect(await api.must(`{ node(id: "${one.keyId}") { id } }`, {}, other.key)).toEqual({ node: null });
-    const revoke = `mutation { revokeApiKey(apiKey: "${one.keyId}") { revokedAt } }`;
+    const revoke = `mutation { revokeApiKey(input: { apiKeyId: "${one.keyId}" }) { apiKey { revokedAt } } }`;
     expect((await api.ask(revoke, {}, other.key)).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
-    const forAnother = `mutation { createApiKey(input: { user: "${one.id}", name: "x" }) { secret } }`;
+    const forAnother = `mutation { createApiKey(input: { userId: "${one.id}", name: "x" }) { secret } }`;
     expect((await api.ask(forAnother, {}, other.key)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
     expect((await api.ask(revoke, {}, one.key)).errors).toBeUndefined();
     expect((await api.ask('{ viewer { id } }', {}, one.key)).status).toBe(401);

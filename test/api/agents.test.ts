@@ -11,15 +11,15 @@ let agent = '';
 let agentId = '';
 
 beforeAll(async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "s" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "s" }) { site { id } } }',
   );
-  site = registerSite.id;
+  site = createSite.site.id;
   siteNumber = Number(site.split('_')[1]);
-  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
-    `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 64, memoryMb: 1000 }) { id } }`,
+  const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
+    `mutation { createMachine(input: { siteId: "${site}", name: "m", cpus: 64, memoryMb: 1000 }) { machine { id } } }`,
   );
-  machine = registerMachine.id;
+  machine = createMachine.machine.id;
   agent = (await api.user('AGENT', 'agent', site)).key;
 });
 
@@ -79,7 +79,7 @@ test('a machine counts from its first heartbeat, and whoever waits for it is wok
 
 test("a run's whole life: assigned, told, started, ended, shown with its outputs and decisions", async () => {
   await heartbeat();
-  await api.must(`mutation { updateSite(input: { site: "${site}", maxLimitS: 900 }) { id } }`);
+  await api.must(`mutation { updateSite(input: { siteId: "${site}", maxLimitS: 900 }) { site { id } } }`);
   const told = assignments();
   await expect.poll(() => told.batches.length).toBe(1);
   expect(told.batches[0]).toMatchObject({ complete: true, assignments: [] });
@@ -111,7 +111,7 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
   });
   // It keeps the limit that it was given: the site's then.
   expect(told.all()[0]?.runTimeLimitS).toBe(900);
-  await api.must(`mutation { updateSite(input: { site: "${site}", maxLimitS: null }) { id } }`);
+  await api.must(`mutation { updateSite(input: { siteId: "${site}", maxLimitS: null }) { site { id } } }`);
   const again = assignments();
   await expect.poll(() => again.all().map(({ runTimeLimitS }) => runTimeLimitS)).toEqual([900]);
   again.stop();
@@ -233,7 +233,7 @@ test('a cancelled run is told to stop, and ends as cancelled', async () => {
   await schedule(api.parts);
   await expect.poll(() => told.all()).toMatchObject([{ job: id, action: 'START' }]);
   await report([{ job: id, epoch: 1, phase: 'STARTED', at: now() }]);
-  await api.must(`mutation { cancelJobs(selection: { ids: ["${id}"] }) { jobIds } }`);
+  await api.must(`mutation { cancelJobs(input: { selection: { ids: ["${id}"] } }) { jobIds } }`);
   await expect.poll(() => told.all().at(-1)).toMatchObject({ job: id, epoch: 1, action: 'STOP' });
   await report([{ job: id, epoch: 1, phase: 'ENDED', at: now(), signal: 'SIGTERM', cause: 'SIGNALLED' }]);
   expect(await api.must(`{ job(id: "${id}") { state runs { signal cause } } }`)).toMatchObject({
@@ -375,8 +375,8 @@ test('reports that say nothing clear are refused, with the field', async () => {
 });
 
 test("an agent's key is for one site, and only an agent's is", async () => {
-  const { registerUser } = await api.must<{ registerUser: { id: string } }>(
-    'mutation ($name: String!) { registerUser(input: { name: $name, role: AGENT }) { id } }',
+  const { createUser } = await api.must<{ createUser: { user: { id: string } } }>(
+    'mutation ($name: String!) { createUser(input: { name: $name, role: AGENT }) { user { id } } }',
     { name: unique('agent') },
   );
   const make = async (input: object) =>
@@ -385,15 +385,15 @@ test("an agent's key is for one site, and only an agent's is", async () => {
         input: { name: 'x', ...input },
       })
     ).errors?.[0]?.extensions;
-  expect(await make({ user: registerUser.id })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'siteId' });
+  expect(await make({ user: createUser.user.id })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'siteId' });
   expect(await make({ site })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'siteId' });
-  expect(await make({ user: registerUser.id, site: 'site_999' })).toMatchObject({ code: 'NOT_FOUND' });
-  expect(await make({ user: registerUser.id, site })).toBeUndefined();
+  expect(await make({ user: createUser.user.id, site: 'site_999' })).toMatchObject({ code: 'NOT_FOUND' });
+  expect(await make({ user: createUser.user.id, site })).toBeUndefined();
 });
 
 test('eighteen assignments of 1.5 MiB each arrive in parts', async () => {
   await api.must(
-    `mutation { registerMachine(input: { site: "${site}", name: "large", cpus: 30, memoryMb: 1000 }) { id } }`,
+    `mutation { createMachine(input: { siteId: "${site}", name: "large", cpus: 30, memoryMb: 1000 }) { machine { id } } }`,
   );
   await heartbeat();
   // The most that a job may say, of what JSON makes most of.
@@ -443,7 +443,7 @@ test('a machine that is not what it is registered as gets no jobs, which the log
   const { key } = await api.user('AGENT', unique('measuring'), site);
   const name = unique('big');
   await api.must(
-    `mutation { registerMachine(input: { site: "${site}", name: "${name}", cpus: 64, memoryMb: 1000, os: "linux", architecture: "x64" }) { id } }`,
+    `mutation { createMachine(input: { siteId: "${site}", name: "${name}", cpus: 64, memoryMb: 1000, os: "linux", architecture: "x64" }) { machine { id } } }`,
   );
   const machines = await measuredBy(key, name, {});
   const problem = 'its hardware does not match its registration: cpus 64, measured 4';
@@ -458,8 +458,8 @@ test('a machine tells which devices its agent found and it is not registered wit
   const device = (id: string) => ({
     ...{ id, kind: 'gpu', model: 'card', memoryMb: 1000, shares: 1, link: null, oneUser: false },
   });
-  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
-    `mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }`,
+  const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
+    `mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }`,
     {
       input: {
         ...{ site, name, cpus: 4, memoryMb: 1000, os: 'linux', architecture: 'x64', devices: [device('g0')] },
@@ -470,7 +470,7 @@ test('a machine tells which devices its agent found and it is not registered wit
     await measuredBy(key, name, { devices: ids.map(device) });
     const { node } = await api.must<{ node: { measured: { warning: string | null } } }>(
       'query ($id: ID!) { node(id: $id) { ... on Machine { measured { warning } } } }',
-      { id: registerMachine.id },
+      { id: createMachine.machine.id },
     );
     return node.measured.warning;
   };

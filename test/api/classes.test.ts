@@ -16,9 +16,12 @@ async function setPolicy(change: (document: Json) => Json): Promise<void> {
   const { policy } = await api.must<{ policy: { version: number; document: Json } }>(
     '{ policy { version document } }',
   );
-  await api.must('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-    input: { document: change(policy.document), expectedVersion: policy.version, reason: 'classes' },
-  });
+  await api.must(
+    'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { policy { version } } }',
+    {
+      input: { document: change(policy.document), expectedVersion: policy.version, reason: 'classes' },
+    },
+  );
 }
 interface Submitted {
   jobs: { id: string; class: string | null; charged: boolean; preemptionClass: number }[];
@@ -122,13 +125,13 @@ it('are listed as they act, with how many jobs wait; users see their own', async
 
 it('can be changed while a job waits, to one that its user may use, and count and filter jobs', async () => {
   const change = async (id: string, set: object, key = ada) => {
-    const { data, errors } = await api.ask<{ changeJobs: { jobs: Json[]; unchanged: Json[] } }>(
-      `mutation ($id: ID!, $set: JobChangesInput!) { changeJobs(input: { selection: { ids: [$id] }, set: $set, allowUnfit: true }) {
+    const { data, errors } = await api.ask<{ updateJobs: { jobs: Json[]; unchanged: Json[] } }>(
+      `mutation ($id: ID!, $set: JobChangesInput!) { updateJobs(input: { selection: { ids: [$id] }, set: $set, allowUnfit: true }) {
         jobs { class charged preemptionClass } unchanged { code field message } } }`,
       { id, set },
       key,
     );
-    return errors?.[0] ?? data.changeJobs;
+    return errors?.[0] ?? data.updateJobs;
   };
   const [plain, ranked] = [
     (await submit([{ name: 'changed', groupName: 'change' }])).jobs[0]!.id,

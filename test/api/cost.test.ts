@@ -93,14 +93,14 @@ describe('while it runs', () => {
   const MACHINES = 300;
 
   beforeAll(async () => {
-    const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-      'mutation { registerSite(input: { name: "large" }) { id } }',
+    const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+      'mutation { createSite(input: { name: "large" }) { site { id } } }',
     );
     await api.must(
-      'mutation ($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { id } }',
+      'mutation ($inputs: [CreateMachineInput!]!) { createMachines(input: { machines: $inputs }) { machines { id } } }',
       {
         inputs: Array.from({ length: MACHINES }, (_, i) => ({
-          site: registerSite.id,
+          site: createSite.site.id,
           name: `m${i}`,
           cpus: 1,
           memoryMb: 1,

@@ -16,11 +16,11 @@ async function refused(query: string, variables: object = {}, key = api.adminKey
 
 async function site(name = unique('site')): Promise<{ id: string; name: string }> {
   return (
-    await api.must<{ registerSite: { id: string; name: string } }>(
-      'mutation ($name: String!) { registerSite(input: { name: $name }) { id name } }',
+    await api.must<{ createSite: { site: { id: string; name: string } } }>(
+      'mutation ($name: String!) { createSite(input: { name: $name }) { site { id name } } }',
       { name },
     )
-  ).registerSite;
+  ).createSite.site;
 }
 
 interface Dataset {
@@ -32,11 +32,11 @@ interface Dataset {
 const FIELDS = 'id name sizeMb replicas { name }';
 const create = async (input: object) =>
   (
-    await api.must<{ createDataset: Dataset }>(
-      `mutation ($input: DatasetInput!) { createDataset(input: $input) { ${FIELDS} } }`,
+    await api.must<{ createDataset: { dataset: Dataset } }>(
+      `mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { ${FIELDS} } } }`,
       { input },
     )
-  ).createDataset;
+  ).createDataset.dataset;
 const audit = async () =>
   (
     await api.must<{ audit: { nodes: { action: string; target: string; before: Json; after: Json }[] } }>(
@@ -66,13 +66,13 @@ describe('datasets', () => {
       after: { name },
     });
 
-    const change = `mutation ($input: UpdateDatasetInput!) { updateDataset(input: $input) { ${FIELDS} } }`;
+    const change = `mutation ($input: UpdateDatasetInput!) { updateDataset(input: $input) { dataset { ${FIELDS} } } }`;
     expect(await api.must(change, { input: { dataset: made.id, sizeMb: 0 } })).toEqual({
-      updateDataset: { ...made, sizeMb: 0 },
+      updateDataset: { dataset: { ...made, sizeMb: 0 } },
     });
-    const replicas = `mutation ($id: ID!, $add: [ID!]!, $remove: [ID!]!) { setReplicas(dataset: $id, add: $add, remove: $remove) { ${FIELDS} } }`;
+    const replicas = `mutation ($id: ID!, $add: [ID!]!, $remove: [ID!]!) { updateReplicas(input: { datasetId: $id, addSiteIds: $add, removeSiteIds: $remove }) { dataset { ${FIELDS} } } }`;
     expect(await api.must(replicas, { id: made.id, add: [a.id], remove: [b.id] })).toMatchObject({
-      setReplicas: { replicas: [{ name: 'a-site' }] },
+      updateReplicas: { dataset: { replicas: [{ name: 'a-site' }] } },
     });
     const look = `query ($id: ID!, $name: String) { dataset(id: $id) { name } node(id: $id) { __typename id } datasets(name: $name) { nodes { id } } }`;
     expect(await api.must(look, { id: made.id, name: 'her "da' })).toEqual({
@@ -80,7 +80,9 @@ describe('datasets', () => {
       node: { __typename: 'Dataset', id: made.id },
       datasets: { nodes: [{ id: made.id }] },
     });
-    await api.must('mutation ($id: ID!) { removeDataset(dataset: $id) { id } }', { id: made.id });
+    await api.must('mutation ($id: ID!) { removeDataset(input: { datasetId: $id }) { dataset { id } } }', {
+      id: made.id,
+    });
     expect(await audit()).toMatchObject({ action: 'removeDataset', target: made.id });
     expect(await api.must(look, { id: made.id })).toMatchObject({ dataset: null, node: null });
     expect(api.wakes).toEqual(['root', 'root', 'root', 'root']);
@@ -95,7 +97,7 @@ describe('datasets', () => {
 
   test('what cannot be is refused with the field, the value and what is accepted', async () => {
     const { id: dataset, name } = await create({ name: unique('d'), sizeMb: 1 });
-    const make = 'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }';
+    const make = 'mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }';
     const cases: [object, string, RegExp][] = [
       [{ name: '', sizeMb: 1 }, 'BAD_USER_INPUT', /^name: "" .*1 to 200 characters/],
       [{ name: 'x'.repeat(201), sizeMb: 1 }, 'BAD_USER_INPUT', /^name: .*1 to 200 characters/],
@@ -113,7 +115,8 @@ describe('datasets', () => {
       code: 'LIMIT_EXCEEDED',
       field: 'replicaSiteIds',
     });
-    const change = 'mutation ($input: UpdateDatasetInput!) { updateDataset(input: $input) { id } }';
+    const change =
+      'mutation ($input: UpdateDatasetInput!) { updateDataset(input: $input) { dataset { id } } }';
     expect(await refused(change, { input: { dataset, name: null } })).toMatchObject({
       code: 'BAD_USER_INPUT',
       field: 'name',
@@ -121,7 +124,7 @@ describe('datasets', () => {
     expect(await refused(change, { input: { dataset: 'dataset_999999', sizeMb: 1 } })).toMatchObject({
       code: 'NOT_FOUND',
     });
-    const both = `mutation { setReplicas(dataset: "${dataset}", add: ["site_1"], remove: ["site_1"]) { id } }`;
+    const both = `mutation { updateReplicas(input: { datasetId: "${dataset}", addSiteIds: ["site_1"], removeSiteIds: ["site_1"] }) { dataset { id } } }`;
     expect(await refused(both)).toMatchObject({ code: 'CONFLICT' });
     expect(api.wakes.slice(1)).toEqual([]);
   });
@@ -157,7 +160,7 @@ describe('datasets', () => {
     const here = await site();
     const other = await site();
     const known = await create({ name: unique('known'), sizeMb: 1, replicas: [other.id] });
-    const query = `mutation ($datasets: [DatasetInput!]!) { importDatasets(datasets: $datasets) {
+    const query = `mutation ($datasets: [DatasetInput!]!) { importDatasets(input: { datasets: $datasets }) {
       created updated errors { index field message } } }`;
     const stem = unique('imported');
     const datasets = [
@@ -217,9 +220,9 @@ describe('datasets', () => {
 });
 
 describe('links', () => {
-  const SET = `mutation ($links: [LinkInput!]!) { setLinks(links: $links) {
-    from { name } to { name } bandwidthMbPerS rttS loss source } }`;
-  const LINKS = `query ($from: ID, $to: ID, $after: String) { links(from: $from, to: $to, first: 2, after: $after) {
+  const SET = `mutation ($links: [LinkInput!]!) { setLinkValues(input: { links: $links }) {
+    links { from { name } to { name } bandwidthMbPerS rttS loss source } } }`;
+  const LINKS = `query ($from: ID, $to: ID, $after: String) { links(fromSiteId: $from, toSiteId: $to, first: 2, after: $after) {
     nodes { from { id } to { id } bandwidthMbPerS source } pageInfo { hasNextPage endCursor } } }`;
   interface Links {
     links: {
@@ -238,32 +241,34 @@ describe('links', () => {
     const after = await latestCursor();
     api.wakes.length = 0;
     expect(await api.must(SET, { links })).toEqual({
-      setLinks: [
-        {
-          from: { name: b.name },
-          to: { name: a.name },
-          bandwidthMbPerS: 10,
-          rttS: 0,
-          loss: 0,
-          source: 'ADMIN',
-        },
-        {
-          from: { name: a.name },
-          to: { name: b.name },
-          bandwidthMbPerS: 100,
-          rttS: 0.05,
-          loss: 0.01,
-          source: 'ADMIN',
-        },
-        {
-          from: { name: a.name },
-          to: { name: c.name },
-          bandwidthMbPerS: 1000,
-          rttS: 0,
-          loss: 0,
-          source: 'ADMIN',
-        },
-      ],
+      setLinkValues: {
+        links: [
+          {
+            from: { name: b.name },
+            to: { name: a.name },
+            bandwidthMbPerS: 10,
+            rttS: 0,
+            loss: 0,
+            source: 'ADMIN',
+          },
+          {
+            from: { name: a.name },
+            to: { name: b.name },
+            bandwidthMbPerS: 100,
+            rttS: 0.05,
+            loss: 0.01,
+            source: 'ADMIN',
+          },
+          {
+            from: { name: a.name },
+            to: { name: c.name },
+            bandwidthMbPerS: 1000,
+            rttS: 0,
+            loss: 0,
+            source: 'ADMIN',
+          },
+        ],
+      },
     });
     expect(api.wakes).toEqual(['root']);
     expect(await audit()).toMatchObject({ action: 'setLinks' });
@@ -285,8 +290,8 @@ describe('links', () => {
     expect(await ends({ to: c.id })).toEqual([[a.id, c.id]]);
     expect(await ends({ from: c.id })).toEqual([]);
 
-    const remove = `mutation { removeLink(from: "${a.id}", to: "${c.id}") { bandwidthMbPerS } }`;
-    expect(await api.must(remove)).toEqual({ removeLink: { bandwidthMbPerS: 1000 } });
+    const remove = `mutation { removeLink(input: { fromSiteId: "${a.id}", toSiteId: "${c.id}" }) { link { bandwidthMbPerS } } }`;
+    expect(await api.must(remove)).toEqual({ removeLink: { link: { bandwidthMbPerS: 1000 } } });
     expect(await audit()).toMatchObject({ action: 'removeLink', after: null });
     expect(await refused(remove)).toMatchObject({ code: 'NOT_FOUND' });
     expect(await ends({ to: c.id })).toEqual([]);
@@ -331,7 +336,7 @@ describe('links', () => {
     api.wakes.length = 0;
     expect((await measure(50)).reportLinks).toMatchObject([{ bandwidthMbPerS: 30, rttS: 0.1, loss: 0.25 }]);
     expect(api.wakes).toEqual(['root']);
-    const query = `{ links(from: "${other.id}") { nodes { to { id } source bandwidthMbPerS measuredAt
+    const query = `{ links(fromSiteId: "${other.id}") { nodes { to { id } source bandwidthMbPerS measuredAt
       history { bandwidthMbPerS } latest: history(first: 1) { bandwidthMbPerS measuredAt } } } }`;
     const { links } = await api.must<{
       links: { nodes: { measuredAt: string; latest: { measuredAt: string }[] }[] };
@@ -395,12 +400,15 @@ describe('links', () => {
     const [a, b] = [await site(), await site()];
     await api.must(SET, { links: [{ from: a.id, to: b.id, bandwidthMbPerS: 1 }] });
     const { id } = await create({ name: unique('d'), sizeMb: 1, replicas: [a.id, b.id] });
-    await api.must('mutation ($id: ID!) { drainSite(site: $id) { id } removeSite(site: $id) { id } }', {
-      id: b.id,
-    });
+    await api.must(
+      'mutation ($id: ID!) { drainSite(input: { siteId: $id }) { site { id } } removeSite(input: { siteId: $id }) { site { id } } }',
+      {
+        id: b.id,
+      },
+    );
     expect(
       await api.must(
-        `{ dataset(id: "${id}") { replicas { name } } links(from: "${a.id}") { nodes { source } } }`,
+        `{ dataset(id: "${id}") { replicas { name } } links(fromSiteId: "${a.id}") { nodes { source } } }`,
       ),
     ).toEqual({
       dataset: { replicas: [{ name: a.name }] },

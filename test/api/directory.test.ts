@@ -4,33 +4,35 @@ import { type Json, unique, withApi } from './support/api.js';
 const api = withApi();
 
 const number = (id: string): number => Number(id.split('_')[1]);
-/** Runs `mutation NAME(input)`; answers the object, or the code and message that it was refused with. */
+/**
+ * Runs `mutation NAME(input)`; answers what its payload has as `result` (null: the payload itself), or the code and message that it was
+ * refused with.
+ */
 async function change<T = Json>(
   name: string,
-  type: string,
+  result: string | null,
   input: object,
   fields = 'id',
 ): Promise<T & { code?: string; message?: string }> {
-  const { data, errors } = await api.ask<Record<string, T>>(
-    `mutation ($input: ${type}!) { ${name}(input: $input) { ${fields} } }`,
+  const type = name === 'createDataset' ? 'DatasetInput' : `${name[0]?.toUpperCase()}${name.slice(1)}Input`;
+  const { data, errors } = await api.ask<{ payload: Record<string, T> & T }>(
+    `mutation ($input: ${type}!) { payload: ${name}(input: $input) { ${result === null ? fields : `${result} { ${fields} }`} } }`,
     { input },
   );
   const [error] = errors ?? [];
-  return error ? ({ code: error.extensions.code, message: error.message } as never) : (data[name] as never);
+  if (error) return { code: error.extensions.code, message: error.message } as never;
+  return (result === null ? data.payload : data.payload[result]) as never;
 }
-async function on(name: string, argument: string, id: string, fields = 'id'): Promise<Json> {
-  const { data, errors } = await api.ask<Record<string, Json>>(
-    `mutation ($id: ID!) { ${name}(${argument}: $id) { ${fields} } }`,
-    { id },
-  );
-  const [error] = errors ?? [];
-  return error ? { code: error.extensions.code } : (data[name] as Json);
+/** The same of a mutation that is given an id, and leads to what has it. */
+async function on(name: string, kind: string, id: string, fields = 'id'): Promise<Json> {
+  const { message: _, ...answer } = await change<Json>(name, kind, { [`${kind}Id`]: id }, fields);
+  return answer;
 }
 const newSite = async (name = unique('site')) =>
-  (await change<{ id: string }>('registerSite', 'RegisterSiteInput', { name })).id;
+  (await change<{ id: string }>('createSite', 'site', { name })).id;
 const newMachine = async (site: string, more: object = {}) =>
   (
-    await change<{ id: string }>('registerMachine', 'RegisterMachineInput', {
+    await change<{ id: string }>('createMachine', 'machine', {
       site,
       name: unique('m'),
       cpus: 2,
@@ -48,8 +50,8 @@ describe('sites', () => {
     const fields =
       'id name state latitude longitude localPolicy machines { id } licenses { id } reservation { at }';
     const made = await change(
-      'registerSite',
-      'RegisterSiteInput',
+      'createSite',
+      'site',
       { name: 'one', latitude: 60.2, longitude: -24.9, localPolicy: { kind: 'easy' } },
       fields,
     );
@@ -65,7 +67,7 @@ describe('sites', () => {
     const site = made.id as string;
     expect(api.wakes.sort()).toEqual([number(site), 'root']);
     expect(
-      await change('updateSite', 'UpdateSiteInput', { site, localPolicy: null, latitude: null }, fields),
+      await change('updateSite', 'site', { site, localPolicy: null, latitude: null }, fields),
     ).toMatchObject({ name: 'one', localPolicy: null, latitude: null, longitude: -24.9 });
     expect(await on('removeSite', 'site', site)).toEqual({ code: 'CONFLICT' });
     expect(await on('drainSite', 'site', site, 'state')).toEqual({ state: 'DRAINING' });
@@ -93,23 +95,21 @@ describe('sites', () => {
 
   test('may have a limit of running jobs, and machines that are shared in time', async () => {
     const limited = await change(
-      'registerSite',
-      'RegisterSiteInput',
+      'createSite',
+      'site',
       { name: unique('site'), maxRunningJobs: 6 },
       'id maxRunningJobs',
     );
     expect(limited.maxRunningJobs).toBe(6);
     const site = limited.id as string;
-    const update = (input: object) =>
-      change('updateSite', 'UpdateSiteInput', { site, ...input }, 'maxRunningJobs');
+    const update = (input: object) => change('updateSite', 'site', { site, ...input }, 'maxRunningJobs');
     expect(await update({ longitude: 1 })).toEqual({ maxRunningJobs: 6 });
     expect(await update({ maxRunningJobs: null })).toEqual({ maxRunningJobs: null });
     expect(await update({ maxRunningJobs: 0 })).toMatchObject({
       code: 'BAD_USER_INPUT',
       message: expect.stringContaining('maxRunningJobs: 0'),
     });
-    const longest = (input: object) =>
-      change('updateSite', 'UpdateSiteInput', { site, ...input }, 'maxLimitS');
+    const longest = (input: object) => change('updateSite', 'site', { site, ...input }, 'maxLimitS');
     expect(await longest({ maxLimitS: 3_600.5 })).toEqual({ maxLimitS: 3_600.5 });
     expect(await longest({ longitude: 2 })).toEqual({ maxLimitS: 3_600.5 });
     for (const maxLimitS of [0, 1e9 + 1])
@@ -121,15 +121,14 @@ describe('sites', () => {
     expect(await longest({ maxLimitS: null })).toEqual({ maxLimitS: null });
     const machine = await newMachine(site, { cpus: 1, maxTasks: 4 });
     const share = (input: object) =>
-      change('updateMachine', 'UpdateMachineInput', { machine, ...input }, 'maxTasks tasksUsed cpusUsed');
+      change('updateMachine', 'machine', { machine, ...input }, 'maxTasks tasksUsed cpusUsed');
     expect(await share({ cpus: 2 })).toEqual({ maxTasks: 4, tasksUsed: 0, cpusUsed: 0 });
     expect(await share({ maxTasks: null })).toMatchObject({ maxTasks: null });
     expect(await share({ maxTasks: 1_000_001 })).toMatchObject({ code: 'BAD_USER_INPUT' });
   });
 
   test('bad values are refused by name', async () => {
-    const refused = (input: object) =>
-      change('registerSite', 'RegisterSiteInput', { name: unique('site'), ...input });
+    const refused = (input: object) => change('createSite', 'site', { name: unique('site'), ...input });
     expect(await refused({ name: 'with space' })).toMatchObject({
       code: 'BAD_USER_INPUT',
       message: expect.stringContaining('name: "with space"'),
@@ -146,10 +145,10 @@ describe('sites', () => {
     await newSite(name);
     expect(await refused({ name })).toMatchObject({ code: 'CONFLICT' });
     const site = await newSite();
-    expect(await change('updateSite', 'UpdateSiteInput', { site, name: null })).toMatchObject({
+    expect(await change('updateSite', 'site', { site, name: null })).toMatchObject({
       code: 'BAD_USER_INPUT',
     });
-    expect(await change('updateSite', 'UpdateSiteInput', { site, name })).toMatchObject({ code: 'CONFLICT' });
+    expect(await change('updateSite', 'site', { site, name })).toMatchObject({ code: 'CONFLICT' });
   });
 
   test('are listed by name, in pages', async () => {
@@ -181,19 +180,14 @@ describe('machines and licenses', () => {
     const site = await newSite();
     const other = await newSite();
     const own = await change(
-      'registerLicense',
-      'RegisterLicenseInput',
+      'createLicense',
+      'license',
       { kind: 'matlab', copies: 2, site },
       'id kind copies inUse site { id }',
     );
     expect(own).toMatchObject({ kind: 'matlab', copies: 2, inUse: 0, site: { id: site } });
     api.wakes.length = 0;
-    const grid = await change(
-      'registerLicense',
-      'RegisterLicenseInput',
-      { kind: 'matlab', copies: 5 },
-      'id site { id }',
-    );
+    const grid = await change('createLicense', 'license', { kind: 'matlab', copies: 5 }, 'id site { id }');
     expect(grid.site).toBeNull();
     expect(api.wakes).toEqual(expect.arrayContaining(['root', number(site), number(other)]));
     const licenses = [own.id, grid.id] as string[];
@@ -213,7 +207,7 @@ describe('machines and licenses', () => {
       },
     });
     expect(
-      await change('registerMachine', 'RegisterMachineInput', {
+      await change('createMachine', 'machine', {
         site: other,
         name: 'm',
         cpus: 1,
@@ -221,12 +215,12 @@ describe('machines and licenses', () => {
         licenses,
       }),
     ).toMatchObject({ code: 'CONFLICT' });
-    expect(
-      await change('updateLicense', 'UpdateLicenseInput', { license: own.id, copies: 7 }, 'copies'),
-    ).toEqual({ copies: 7 });
-    expect(
-      await change('updateLicense', 'UpdateLicenseInput', { license: own.id, copies: -1 }),
-    ).toMatchObject({ code: 'BAD_USER_INPUT' });
+    expect(await change('updateLicense', 'license', { license: own.id, copies: 7 }, 'copies')).toEqual({
+      copies: 7,
+    });
+    expect(await change('updateLicense', 'license', { license: own.id, copies: -1 })).toMatchObject({
+      code: 'BAD_USER_INPUT',
+    });
     expect(await on('removeLicense', 'license', own.id as string)).toEqual({ id: own.id });
     expect(await api.must(look)).toMatchObject({ node: { licenses: [{ id: grid.id }] } });
     const { licenses: list } = await api.must<{ licenses: { nodes: { id: string }[] } }>(
@@ -238,7 +232,7 @@ describe('machines and licenses', () => {
   test('many machines at once, all or none', async () => {
     const site = await newSite();
     const register =
-      'mutation ($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { id name } }';
+      'mutation ($inputs: [CreateMachineInput!]!) { createMachines(input: { machines: $inputs }) { machines { id name } } }';
     const machine = (i: number, more = {}) => ({ site, name: `m${i}`, cpus: 1, memoryMb: 1, ...more });
     const refused = async (inputs: object[]) => (await api.ask(register, { inputs })).errors?.[0];
     expect(await refused([machine(1), machine(2, { cpus: 0 })])).toMatchObject({
@@ -249,12 +243,12 @@ describe('machines and licenses', () => {
     expect((await refused(Array.from({ length: 1_001 }, (_, i) => machine(i))))?.extensions.code).toBe(
       'LIMIT_EXCEEDED',
     );
-    const { registerMachines } = await api.must<{ registerMachines: object[] }>(register, {
+    const { createMachines } = await api.must<{ createMachines: { machines: object[] } }>(register, {
       inputs: [machine(2), machine(1)],
     });
-    expect(registerMachines).toMatchObject([{ name: 'm2' }, { name: 'm1' }]);
+    expect(createMachines.machines).toMatchObject([{ name: 'm2' }, { name: 'm1' }]);
     const { machines } = await api.must<{ machines: { nodes: object[] } }>(
-      'query ($site: ID) { machines(site: $site) { nodes { name } } }',
+      'query ($site: ID) { machines(siteId: $site) { nodes { name } } }',
       { site },
     );
     expect(machines.nodes).toEqual([{ name: 'm1' }, { name: 'm2' }]);
@@ -264,14 +258,9 @@ describe('machines and licenses', () => {
     const site = await newSite();
     const machine = await newMachine(site);
     expect(
-      await change(
-        'updateMachine',
-        'UpdateMachineInput',
-        { machine, cpus: 8, os: 'bsd' },
-        'cpus os memoryMb',
-      ),
+      await change('updateMachine', 'machine', { machine, cpus: 8, os: 'bsd' }, 'cpus os memoryMb'),
     ).toEqual({ cpus: 8, os: 'bsd', memoryMb: 10 });
-    expect(await change('updateMachine', 'UpdateMachineInput', { machine, cpus: null })).toMatchObject({
+    expect(await change('updateMachine', 'machine', { machine, cpus: null })).toMatchObject({
       code: 'BAD_USER_INPUT',
     });
     expect(await on('drainMachine', 'machine', machine, 'state')).toEqual({ state: 'DRAINING' });
@@ -284,15 +273,15 @@ describe('machines and licenses', () => {
     const machine = await newMachine(site);
     const answer = await api.must(
       `mutation ($site: ID!, $m: ID!) {
-        a: updateSite(input: { site: $site, latitude: 1 }) { latitude machines { cpus site { latitude } } }
-        b: updateMachine(input: { machine: $m, cpus: 9 }) { site { latitude machines { cpus } } }
-        c: updateSite(input: { site: $site, latitude: 2 }) { machines { cpus site { latitude } } } }`,
+        a: updateSite(input: { siteId: $site, latitude: 1 }) { site { latitude machines { cpus site { latitude } } } }
+        b: updateMachine(input: { machineId: $m, cpus: 9 }) { machine { site { latitude machines { cpus } } } }
+        c: updateSite(input: { siteId: $site, latitude: 2 }) { site { machines { cpus site { latitude } } } } }`,
       { site, m: machine },
     );
     expect(answer).toEqual({
-      a: { latitude: 1, machines: [{ cpus: 2, site: { latitude: 1 } }] },
-      b: { site: { latitude: 1, machines: [{ cpus: 9 }] } },
-      c: { machines: [{ cpus: 9, site: { latitude: 2 } }] },
+      a: { site: { latitude: 1, machines: [{ cpus: 2, site: { latitude: 1 } }] } },
+      b: { machine: { site: { latitude: 1, machines: [{ cpus: 9 }] } } },
+      c: { site: { machines: [{ cpus: 9, site: { latitude: 2 } }] } },
     });
   });
 });
@@ -300,8 +289,8 @@ describe('machines and licenses', () => {
 describe('users and keys', () => {
   test('are made, changed and made inactive; the last administrator stays', async () => {
     const user = await change<{ id: string }>(
-      'registerUser',
-      'RegisterUserInput',
+      'createUser',
+      'user',
       { name: 'ada', class: 'GOLD' },
       'id name class role quotaShare active submissionQuota { limit } apiKeys { id }',
     );
@@ -314,22 +303,23 @@ describe('users and keys', () => {
       submissionQuota: null,
       apiKeys: [],
     });
-    expect(await change('registerUser', 'RegisterUserInput', { name: 'ada' })).toMatchObject({
+    expect(await change('createUser', 'user', { name: 'ada' })).toMatchObject({
       code: 'CONFLICT',
     });
-    expect(await change('registerUser', 'RegisterUserInput', { name: 'x', quotaShare: 0 })).toMatchObject({
+    expect(await change('createUser', 'user', { name: 'x', quotaShare: 0 })).toMatchObject({
       code: 'BAD_USER_INPUT',
     });
-    expect(
-      await change('updateUser', 'UpdateUserInput', { user: user.id, class: 'SILVER' }, 'class role'),
-    ).toEqual({ class: 'SILVER', role: 'USER' });
-    expect(await change('updateUser', 'UpdateUserInput', { user: 'user_1', active: false })).toMatchObject({
+    expect(await change('updateUser', 'user', { user: user.id, class: 'SILVER' }, 'class role')).toEqual({
+      class: 'SILVER',
+      role: 'USER',
+    });
+    expect(await change('updateUser', 'user', { user: 'user_1', active: false })).toMatchObject({
       code: 'CONFLICT',
     });
     const quota = (input: object) =>
       change(
-        'setQuota',
-        'SetQuotaInput',
+        'updateQuota',
+        'user',
         { user: user.id, reason: 'test', ...input },
         'quotaShare submissionQuota { limit periodS used }',
       );
@@ -359,7 +349,7 @@ describe('users and keys', () => {
     const fields = 'secret apiKey { id name prefix createdAt expiresAt revokedAt lastUsedAt site { id } }';
     const { secret, apiKey } = await change<{ secret: string; apiKey: Json }>(
       'createApiKey',
-      'CreateApiKeyInput',
+      null,
       { name: 'laptop', expiresAt: '2099-01-01T00:00:00Z' },
       fields,
     );
@@ -382,12 +372,7 @@ describe('users and keys', () => {
     });
     expect((await api.ask('{ viewer { name } }', {}, secret)).status).toBe(401);
     expect(
-      await change(
-        'createApiKey',
-        'CreateApiKeyInput',
-        { name: 'x', expiresAt: '2001-01-01T00:00:00Z' },
-        'secret',
-      ),
+      await change('createApiKey', null, { name: 'x', expiresAt: '2001-01-01T00:00:00Z' }, 'secret'),
     ).toMatchObject({ code: 'BAD_USER_INPUT' });
   });
 });
@@ -414,8 +399,8 @@ describe('the policy', () => {
     const site = await newSite();
     api.wakes.length = 0;
     const second = await change<Policy>(
-      'setWeights',
-      'SetWeightsInput',
+      'updateWeights',
+      'policy',
       { expectedVersion: 1, reason: 'licenses matter', dispatch: { licenses: 3 }, local: { aging: 0.5 } },
       FIELDS,
     );
@@ -428,7 +413,7 @@ describe('the policy', () => {
     });
     expect(api.wakes).toEqual(expect.arrayContaining(['root', number(site)]));
     expect(
-      await change('setWeights', 'SetWeightsInput', {
+      await change('updateWeights', 'policy', {
         expectedVersion: 1,
         reason: 'late',
         dispatch: { user: 2 },
@@ -436,7 +421,7 @@ describe('the policy', () => {
     ).toMatchObject({ code: 'VERSION_CONFLICT' });
     const third = await change<Policy>(
       'updatePolicy',
-      'UpdatePolicyInput',
+      'policy',
       {
         expectedVersion: 2,
         reason: 'ls',
@@ -449,9 +434,9 @@ describe('the policy', () => {
       document: { dispatch: { mode: 'LS', weights: { licenses: 3 } } },
     });
     const revert =
-      'mutation ($v: Int!, $e: Int!) { revertPolicy(version: $v, expectedVersion: $e, reason: "back") { version revertsTo document } }';
-    const { revertPolicy } = await api.must<{ revertPolicy: Policy }>(revert, { v: 1, e: 3 });
-    expect(revertPolicy).toMatchObject({ version: 4, revertsTo: 1, document: first.document });
+      'mutation ($v: Int!, $e: Int!) { revertPolicy(input: { version: $v, expectedVersion: $e, reason: "back" }) { policy { version revertsTo document } } }';
+    const { revertPolicy } = await api.must<{ revertPolicy: { policy: Policy } }>(revert, { v: 1, e: 3 });
+    expect(revertPolicy.policy).toMatchObject({ version: 4, revertsTo: 1, document: first.document });
     expect((await api.ask(revert, { v: 99, e: 4 })).errors?.[0]?.extensions.code).toBe('NOT_FOUND');
     const { policyHistory, policy } = await api.must<{
       policyHistory: { nodes: { version: number }[] };
@@ -474,8 +459,8 @@ describe('the policy', () => {
     const results = await Promise.all(
       Array.from({ length: 6 }, (_, i) =>
         change(
-          'setWeights',
-          'SetWeightsInput',
+          'updateWeights',
+          'policy',
           { expectedVersion, reason: 'race', dispatch: { user: i } },
           'version',
         ),
@@ -488,20 +473,20 @@ describe('the policy', () => {
   test('a document that is not acceptable names path, value and what is accepted', async () => {
     const { version: expectedVersion, document } = await current();
     const refused = (changed: object) =>
-      change('updatePolicy', 'UpdatePolicyInput', { expectedVersion, reason: 'x', document: changed });
+      change('updatePolicy', 'policy', { expectedVersion, reason: 'x', document: changed });
     expect(await refused({ ...document, seed: -1 })).toMatchObject({
       code: 'BAD_USER_INPUT',
       message: expect.stringContaining('seed: -1'),
     });
     expect(await refused({ ...document, extra: 1 })).toMatchObject({ code: 'BAD_USER_INPUT' });
     expect(
-      await change('setWeights', 'SetWeightsInput', { expectedVersion, reason: 'x', dispatch: { speed: 1 } }),
+      await change('updateWeights', 'policy', { expectedVersion, reason: 'x', dispatch: { speed: 1 } }),
     ).toMatchObject({ code: 'BAD_USER_INPUT', message: expect.stringContaining('speed') });
-    expect(await change('setWeights', 'SetWeightsInput', { expectedVersion, reason: 'x' })).toMatchObject({
+    expect(await change('updateWeights', 'policy', { expectedVersion, reason: 'x' })).toMatchObject({
       code: 'BAD_USER_INPUT',
     });
     expect(
-      await change('setWeights', 'SetWeightsInput', { expectedVersion, reason: 'x', dispatch: [1] }),
+      await change('updateWeights', 'policy', { expectedVersion, reason: 'x', dispatch: [1] }),
     ).toMatchObject({ code: 'BAD_USER_INPUT' });
     let nested: unknown = 1;
     for (let i = 0; i < 40; i++) nested = { nested };
@@ -512,9 +497,8 @@ describe('the policy', () => {
 test('node finds every kind of object, and says what it is', async () => {
   const site = await newSite();
   const machine = await newMachine(site);
-  const license = (
-    await change<{ id: string }>('registerLicense', 'RegisterLicenseInput', { kind: unique('k'), copies: 1 })
-  ).id;
+  const license = (await change<{ id: string }>('createLicense', 'license', { kind: unique('k'), copies: 1 }))
+    .id;
   const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[] } }>(
     'mutation { submitJobs(input: { jobs: [{ command: "x" }] }) { jobIds } }',
   );
@@ -545,18 +529,24 @@ test('the audit log names what was changed, also what has been removed since', a
   const [from, to] = [unique('here'), unique('there')];
   const [site, other] = [await newSite(from), await newSite(to)];
   const machine = await newMachine(site, { name: 'm-17' });
-  await change('registerLicense', 'RegisterLicenseInput', { kind: 'cad', copies: 1, site });
-  const dataset = await change('createDataset', 'DatasetInput', { name: unique('data'), sizeMb: 1 }, 'name');
-  await api.must('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { bandwidthMbPerS } }', {
-    links: [{ from: site, to: other, bandwidthMbPerS: 1, rttS: 0 }],
-  });
-  await api.must('mutation ($from: ID!, $to: ID!) { removeLink(from: $from, to: $to) { bandwidthMbPerS } }', {
-    from: site,
-    to: other,
-  });
+  await change('createLicense', 'license', { kind: 'cad', copies: 1, site });
+  const dataset = await change('createDataset', 'dataset', { name: unique('data'), sizeMb: 1 }, 'name');
+  await api.must(
+    'mutation ($links: [LinkInput!]!) { setLinkValues(input: { links: $links }) { links { bandwidthMbPerS } } }',
+    {
+      links: [{ from: site, to: other, bandwidthMbPerS: 1, rttS: 0 }],
+    },
+  );
+  await api.must(
+    'mutation ($from: ID!, $to: ID!) { removeLink(input: { fromSiteId: $from, toSiteId: $to }) { link { bandwidthMbPerS } } }',
+    {
+      from: site,
+      to: other,
+    },
+  );
   const name = unique('user');
-  const user = await change('registerUser', 'RegisterUserInput', { name });
-  await change('createApiKey', 'CreateApiKeyInput', { user: user.id, name: 'laptop' }, 'apiKey { id }');
+  const user = await change('createUser', 'user', { name });
+  await change('createApiKey', null, { user: user.id, name: 'laptop' }, 'apiKey { id }');
   await on('drainMachine', 'machine', machine);
   await on('removeMachine', 'machine', machine);
   const { audit } = await api.must<{
@@ -583,11 +573,11 @@ test('of two who register a peer at once, one makes it and gets its key, the oth
   const name = unique('peer');
   const answers = await Promise.all(
     Array.from({ length: 4 }, () =>
-      api.must<{ federate: { secret: string | null } }>(
-        'mutation ($name: String!) { federate(input: { name: $name }) { secret } }',
+      api.must<{ setPeer: { secret: string | null } }>(
+        'mutation ($name: String!) { setPeer(input: { name: $name }) { secret } }',
         { name },
       ),
     ),
   );
-  expect(answers.filter(({ federate }) => federate.secret !== null)).toHaveLength(1);
+  expect(answers.filter(({ setPeer }) => setPeer.secret !== null)).toHaveLength(1);
 });

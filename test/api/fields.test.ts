@@ -44,20 +44,20 @@ beforeAll(async () => {
   const victim = await api.user('USER', unique('victim'));
   const site = async () =>
     (
-      await api.must<{ registerSite: { id: string } }>(
-        'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
+      await api.must<{ createSite: { site: { id: string } } }>(
+        'mutation ($name: String!) { createSite(input: { name: $name }) { site { id } } }',
         { name: unique('site') },
       )
-    ).registerSite.id;
+    ).createSite.site.id;
   const [here, there] = [await site(), await site()];
   for (const role of ROLES)
     keys[role] = (await api.user(role, unique(role), role === 'AGENT' ? there : undefined)).key;
-  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
-    'mutation ($site: ID!) { registerMachine(input: { site: $site, name: "m", cpus: 4, memoryMb: 100, os: "linux", architecture: "x64" }) { id } }',
+  const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
+    'mutation ($site: ID!) { createMachine(input: { siteId: $site, name: "m", cpus: 4, memoryMb: 100, os: "linux", architecture: "x64" }) { machine { id } } }',
     { site: here },
   );
-  const { createDataset } = await api.must<{ createDataset: { id: string } }>(
-    'mutation ($site: ID!) { createDataset(input: { name: "d", sizeMb: 1, replicas: [$site] }) { id } }',
+  const { createDataset } = await api.must<{ createDataset: { dataset: { id: string } } }>(
+    'mutation ($site: ID!) { createDataset(input: { name: "d", sizeMb: 1, replicaSiteIds: [$site] }) { dataset { id } } }',
     { site: here },
   );
   const job = {
@@ -88,8 +88,8 @@ beforeAll(async () => {
     victim.id,
     here,
     there,
-    registerMachine.id,
-    createDataset.id,
+    createMachine.machine.id,
+    createDataset.dataset.id,
     ...submitJobs.jobs.map(({ id }) => id),
     submitJobGroup.jobGroup.id,
     createApiKey.apiKey.id,

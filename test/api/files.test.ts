@@ -21,12 +21,12 @@ let agent = '';
 let user = { id: '', key: '' };
 
 beforeAll(async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "s" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "s" }) { site { id } } }',
   );
-  site = registerSite.id;
+  site = createSite.site.id;
   await api.must(
-    `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 64, memoryMb: 1000 }) { id } }`,
+    `mutation { createMachine(input: { siteId: "${site}", name: "m", cpus: 64, memoryMb: 1000 }) { machine { id } } }`,
   );
   agentKey = (await api.user('AGENT', 'agent', site)).key;
   agent = await api.serve(site, agentKey);
@@ -174,10 +174,10 @@ test("only the run's agent hands over, while it runs; only those who may see the
   const job = await running([{ path: 'a' }]);
   const body = Buffer.from('secret');
   const other = await api.user('USER', unique('other'));
-  const elsewhere = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "elsewhere" }) { id } }',
+  const elsewhere = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "elsewhere" }) { site { id } } }',
   );
-  const stranger = await api.user('AGENT', unique('agent'), elsewhere.registerSite.id);
+  const stranger = await api.user('AGENT', unique('agent'), elsewhere.createSite.site.id);
   expect((await announce(job, { a: body }, user.key)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
   expect((await announce(job, { a: body }, stranger.key)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
   const id = await send(job, 'a', body);
@@ -302,8 +302,10 @@ test('a checkpoint is kept while its job lives, for later runs of the job alone'
   const answer = await fetched(agentKey);
   expect([answer.status, await answer.text()]).toEqual([200, 'half of it']);
   expect((await fetched((await api.user('AGENT', unique('agent'), site)).key)).status).toBe(200);
-  const { registerSite: other } = await api.must<{ registerSite: { id: string } }>(
-    `mutation { registerSite(input: { name: "${unique('other')}" }) { id } }`,
+  const {
+    createSite: { site: other },
+  } = await api.must<{ createSite: { site: { id: string } } }>(
+    `mutation { createSite(input: { name: "${unique('other')}" }) { site { id } } }`,
   );
   expect((await fetched((await api.user('AGENT', unique('agent'), other.id)).key)).status).toBe(404);
 });
@@ -425,21 +427,21 @@ test('an output becomes the dataset that the job names, and no other', async () 
     '{ datasets(first: 100) { nodes { id name } } }',
   );
   const { id } = made.datasets.nodes.find((one) => one.name === name)!;
-  await api.must(`mutation { removeDataset(dataset: "${id}") { id } }`);
+  await api.must(`mutation { removeDataset(input: { datasetId: "${id}" }) { dataset { id } } }`);
   expect(await removedOutputs(job, second)).toEqual([job]);
 });
 
 test('an agent keeps files of tasks on the machines that it serves, and of no others', async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "two" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "two" }) { site { id } } }',
   );
-  const two = registerSite.id;
+  const two = createSite.site.id;
   const key = (await api.user('AGENT', unique('agent'), two)).key;
   const register = `mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } } }`;
   const agents: string[] = [];
   for (const name of ['a', 'b']) {
     await api.must(
-      `mutation { registerMachine(input: { site: "${two}", name: "${name}", os: "plan9", cpus: 1, memoryMb: 1000 }) { id } }`,
+      `mutation { createMachine(input: { siteId: "${two}", name: "${name}", os: "plan9", cpus: 1, memoryMb: 1000 }) { machine { id } } }`,
     );
     const measured = { cpus: 1, memoryMb: 1000, os: 'plan9', architecture: 'x64', benchmark: 100, gpus: [] };
     const input = {

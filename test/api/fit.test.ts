@@ -23,17 +23,19 @@ beforeAll(async () => {
   key = (await api.user('USER', unique('user'))).key;
   // Nothing is registered yet: anything may come.
   expect((await submit({ cpusPerTask: 1000 })).errors).toEqual([]);
-  const site = 'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }';
+  const site = 'mutation ($name: String!) { createSite(input: { name: $name }) { site { id } } }';
   const machines =
-    'mutation ($inputs: [RegisterMachineInput!]!) { registerMachines(inputs: $inputs) { id } }';
+    'mutation ($inputs: [CreateMachineInput!]!) { createMachines(input: { machines: $inputs }) { machines { id } } }';
   for (const [cpus, count] of [
     [16, 1],
     [4, 3],
   ] as const) {
-    const { registerSite } = await api.must<{ registerSite: { id: string } }>(site, { name: unique('site') });
+    const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(site, {
+      name: unique('site'),
+    });
     const inputs = Array.from({ length: count }, (_, i) => ({
       ...{
-        site: registerSite.id,
+        site: createSite.site.id,
         name: `m${i}`,
         cpus,
         memoryMb: 1000 * cpus,
@@ -90,7 +92,7 @@ test('a limit that no site accepts is refused, with the longest that one does', 
   const limit = (cpus: number, maxLimitS: number | null) => {
     const { id } = sites.nodes.find((site) => site.cpus === cpus) as { id: string };
     return api.must(
-      'mutation ($id: ID!, $s: Float) { updateSite(input: { site: $id, maxLimitS: $s }) { id } }',
+      'mutation ($id: ID!, $s: Float) { updateSite(input: { siteId: $id, maxLimitS: $s }) { site { id } } }',
       {
         ...{ id, s: maxLimitS },
       },

@@ -29,13 +29,13 @@ const keys: Partial<Record<UserRole, string>> = {};
 const good: Record<string, string> = {};
 
 beforeAll(async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "forged" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "forged" }) { site { id } } }',
   );
   keys.ADMIN = api.adminKey;
   for (const role of ['AGENT', 'PEER'] as const)
-    keys[role] = (await api.user(role, unique('forger'), registerSite.id)).key;
-  const agent = await api.serve(registerSite.id, keys.AGENT!);
+    keys[role] = (await api.user(role, unique('forger'), createSite.site.id)).key;
+  const agent = await api.serve(createSite.site.id, keys.AGENT!);
   const { submitJobGroup } = await api.must<{
     submitJobGroup: { jobGroup: { id: string }; jobIds: [string] };
   }>(
@@ -43,7 +43,7 @@ beforeAll(async () => {
   );
   const [job] = submitJobGroup.jobIds;
   const group = submitJobGroup.jobGroup.id;
-  const site = registerSite.id;
+  const site = createSite.site.id;
   Object.assign(good, {
     site,
     from: site,

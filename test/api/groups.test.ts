@@ -189,10 +189,12 @@ describe('submitJobGroup', () => {
     });
     expect(jobGroup).toMatchObject({ size: 3, name: null });
     const { jobs } = await api.must<{ jobs: { nodes: { arguments: string[] }[] } }>(
-      `{ jobs(filter: { group: "${jobGroup?.id}" }) { nodes { id arguments } } }`,
+      `{ jobs(filter: { jobGroupId: "${jobGroup?.id}" }) { nodes { id arguments } } }`,
     );
     expect(jobs.nodes).toEqual(jobIds.map((id, i) => ({ id, arguments: [String(i)] })));
-    expect(await api.must(`{ jobCount(filter: { group: "${jobGroup?.id}" }) }`)).toEqual({ jobCount: 3 });
+    expect(await api.must(`{ jobCount(filter: { jobGroupId: "${jobGroup?.id}" }) }`)).toEqual({
+      jobCount: 3,
+    });
     // Jobs of an ordinary submission are in no bulk group.
     const { submitJobs } = await api.must<{ submitJobs: { jobs: object[] } }>(
       'mutation { submitJobs(input: { jobs: [{ command: "x" }, { command: "y" }] }) { jobs { group { id } } } }',
@@ -323,7 +325,7 @@ describe('submitJobGroup', () => {
 
   test('a quota counts the whole group, and says when it frees up', async () => {
     const { id, key } = await api.user('USER', unique('u'));
-    await api.must('mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }', {
+    await api.must('mutation ($input: UpdateQuotaInput!) { updateQuota(input: $input) { user { id } } }', {
       input: { user: id, submissionLimit: 10, submissionPeriodS: 3600, reason: 'test' },
     });
     const template = { command: 'x' };
@@ -355,11 +357,13 @@ describe('submitJobGroup', () => {
 
 describe('a group', () => {
   test('is followed as a whole: counts, progress and state', async () => {
-    const { registerSite: site } = await api.must<{ registerSite: { id: string } }>(
-      `mutation { registerSite(input: { name: "${unique('site')}" }) { id } }`,
+    const {
+      createSite: { site },
+    } = await api.must<{ createSite: { site: { id: string } } }>(
+      `mutation { createSite(input: { name: "${unique('site')}" }) { site { id } } }`,
     );
     await api.must(
-      `mutation { registerMachine(input: { site: "${site.id}", name: "m", cpus: 2, memoryMb: 100 }) { id } }`,
+      `mutation { createMachine(input: { siteId: "${site.id}", name: "m", cpus: 2, memoryMb: 100 }) { machine { id } } }`,
     );
     const agent = await api.user('AGENT', unique('agent'), site.id);
     const agentId = await api.serve(site.id, agent.key);
@@ -367,7 +371,7 @@ describe('a group', () => {
     const id = jobGroup?.id as string;
     const whole = follow<{ state: string; counts: { state: string; jobs: number }[]; progress: number }>(
       api.subscriber(),
-      'subscription ($id: ID!) { jobGroupUpdated(jobGroup: $id) { state counts { state jobs } progress } }',
+      'subscription ($id: ID!) { jobGroupUpdated(jobGroupId: $id) { state counts { state jobs } progress } }',
       { id },
     );
     await expect
@@ -428,7 +432,7 @@ describe('a group', () => {
     });
     await schedule(api.parts);
     const { cancelJobGroup } = await api.must<{ cancelJobGroup: Json }>(
-      `mutation { cancelJobGroup(jobGroup: "${id}") { cancelled jobGroup { id counts { state jobs } } } }`,
+      `mutation { cancelJobGroup(input: { jobGroupId: "${id}" }) { cancelled jobGroup { id counts { state jobs } } } }`,
     );
     expect(cancelJobGroup).toEqual({
       cancelled: 2,
@@ -461,7 +465,9 @@ describe('a group', () => {
     await expect.poll(() => whole.got.at(-1)).toEqual(last);
     expect(new Set(whole.got.map((one) => JSON.stringify(one))).size).toBe(whole.got.length);
     whole.stop();
-    expect(await api.must(`mutation { cancelJobGroup(jobGroup: "${id}") { cancelled } }`)).toEqual({
+    expect(
+      await api.must(`mutation { cancelJobGroup(input: { jobGroupId: "${id}" }) { cancelled } }`),
+    ).toEqual({
       cancelJobGroup: { cancelled: 0 },
     });
   });
@@ -475,18 +481,18 @@ describe('a group', () => {
     const [id] = ids as [string];
     const stranger = follow(
       api.subscriber(other.key),
-      'subscription ($id: ID!) { jobGroupUpdated(jobGroup: $id) { id } }',
+      'subscription ($id: ID!) { jobGroupUpdated(jobGroupId: $id) { id } }',
       { id },
     );
     await settled(stranger);
     expect([stranger.got, JSON.stringify(stranger.end)]).toEqual([[], expect.stringContaining('NOT_FOUND')]);
-    const cancel = `mutation { cancelJobGroup(jobGroup: "${id}") { cancelled } }`;
+    const cancel = `mutation { cancelJobGroup(input: { jobGroupId: "${id}" }) { cancelled } }`;
     expect(await group(id, one.key)).toMatchObject({ size: 2 });
     expect(await group(id, operator.key)).toMatchObject({ size: 2 });
     expect(await group(id, other.key)).toBeNull();
     expect(
       await api.must(
-        `{ node(id: "${id}") { id } jobGroups { nodes { id } } jobs(filter: { group: "${id}" }) { nodes { id } } }`,
+        `{ node(id: "${id}") { id } jobGroups { nodes { id } } jobs(filter: { jobGroupId: "${id}" }) { nodes { id } } }`,
         {},
         other.key,
       ),
@@ -528,7 +534,7 @@ describe('a group', () => {
     });
 
     // Actions on a part of it.
-    const hold = `mutation { holdJobs(selection: { filter: { group: "${id}" } }) { jobIds } }`;
+    const hold = `mutation { holdJobs(input: { selection: { filter: { jobGroupId: "${id}" } } }) { jobIds } }`;
     expect((await api.must<{ holdJobs: { jobIds: string[] } }>(hold, {}, other.key)).holdJobs.jobIds).toEqual(
       [],
     );
@@ -536,7 +542,7 @@ describe('a group', () => {
       (await api.must<{ holdJobs: { jobIds: string[] } }>(hold, {}, one.key)).holdJobs.jobIds,
     ).toHaveLength(2);
     expect(await api.must(cancel, {}, one.key)).toEqual({ cancelJobGroup: { cancelled: 2 } });
-    expect(await api.must(`{ jobs(filter: { group: "${id}" }) { nodes { cause } } }`)).toEqual({
+    expect(await api.must(`{ jobs(filter: { jobGroupId: "${id}" }) { nodes { cause } } }`)).toEqual({
       jobs: { nodes: [{ cause: 'CANCELLED_BY_USER' }, { cause: 'CANCELLED_BY_USER' }] },
     });
   });
@@ -566,7 +572,7 @@ describe('a group of 100 000 jobs', () => {
         arguments: ['--seed', 'seed-99999', fileOf(99_999)],
       },
     });
-    const cancel = `mutation { cancelJobGroup(jobGroup: "${jobGroup?.id}") { cancelled jobGroup { state progress counts { state jobs } } } }`;
+    const cancel = `mutation { cancelJobGroup(input: { jobGroupId: "${jobGroup?.id}" }) { cancelled jobGroup { state progress counts { state jobs } } } }`;
     expect(await api.must(cancel)).toEqual({
       cancelJobGroup: {
         cancelled: 100_000,

@@ -20,14 +20,14 @@ const submit = async (key: string, ...given: object[]): Promise<string[]> =>
   ).submitJobs.jobIds;
 
 beforeAll(async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "lab" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "lab" }) { site { id } } }',
   );
-  site = registerSite.id;
+  site = createSite.site.id;
   await api.must(
-    `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 4, memoryMb: 1, benchmark: 100 }) { id }
-      small: registerMachine(input: { site: "${site}", name: "g", cpus: 1, memoryMb: 1, benchmark: 100, resources: [{ kind: "gpu", amount: 4 }] }) { id }
-      registerLicense(input: { kind: "gpu", copies: 2 }) { id } }`,
+    `mutation { createMachine(input: { siteId: "${site}", name: "m", cpus: 4, memoryMb: 1, benchmark: 100 }) { machine { id } }
+      small: createMachine(input: { siteId: "${site}", name: "g", cpus: 1, memoryMb: 1, benchmark: 100, resources: [{ kind: "gpu", amount: 4 }] }) { machine { id } }
+      createLicense(input: { kind: "gpu", copies: 2 }) { license { id } } }`,
   );
   const agent = await api.user('AGENT', 'agent', site);
   await api.serve(site, agent.key);
@@ -130,7 +130,7 @@ test('a job that waits says when it will start, and no other does', async () => 
   expect(at.get(jobs[0]!)).toBeNull();
   expect(at.get(jobs[2]!)).toBeNull();
   const { placement } = await api.must<{ placement: { startsAt: string } }>(
-    'query ($job: ID!) { placement(job: $job) { startsAt } }',
+    'query ($job: ID!) { placement(jobId: $job) { startsAt } }',
     { job: jobs[1] },
   );
   expect(at.get(jobs[1]!)).toBe(placement.startsAt);

@@ -13,16 +13,16 @@ const number = (id: string): number => Number(id.split('_')[1]);
 const inS = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
 
 beforeAll(async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "here" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "here" }) { site { id } } }',
   );
-  site = registerSite.id;
+  site = createSite.site.id;
   const input = { site, name: 'm', cpus: 8, memoryMb: 1000 };
-  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
-    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+  const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
+    'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     { input },
   );
-  machine = registerMachine.id;
+  machine = createMachine.machine.id;
   ann = (await api.user('USER', 'ann')).key;
   const agent = { siteId: number(site), identity: 'a', instance: '1', host: 'h', version: '1', protocol: 3 };
   const machines = [{ name: 'm', measured: null, problem: null, waits: null }];
@@ -34,22 +34,22 @@ async function reserve(
   key?: string,
   dryRun = false,
 ): Promise<Json & { code?: string; message?: string }> {
-  const { data, errors } = await api.ask<{ reserve: Json }>(
-    `mutation ($input: ReserveInput!, $dryRun: Boolean!) { reserve(input: $input, dryRun: $dryRun) {
+  const { data, errors } = await api.ask<{ createHold: Json }>(
+    `mutation ($input: CreateHoldInput!) { createHold(input: $input) {
       hold { id kind name wholeSite times { from to } user { name } } machines { machine { id } whole cpus } holds { id } runsInTheWay jobs { id } moved { job { id } before after } } }`,
-    { input: { site, ...input }, dryRun },
+    { input: { site, dryRun, ...input } },
     key,
   );
   const [error] = errors ?? [];
-  return error ? { code: error.extensions.code as string, message: error.message } : data.reserve;
+  return error ? { code: error.extensions.code as string, message: error.message } : data.createHold;
 }
 const cancel = async (hold: string, key?: string): Promise<string> => {
-  const { data, errors } = await api.ask<{ cancelHold: { endedAt: string } }>(
-    'mutation ($hold: ID!) { cancelHold(hold: $hold) { endedAt } }',
+  const { data, errors } = await api.ask<{ cancelHold: { hold: { endedAt: string } } }>(
+    'mutation ($hold: ID!) { cancelHold(input: { holdId: $hold }) { hold { endedAt } } }',
     { hold },
     key,
   );
-  return errors ? (errors[0]?.extensions.code as string) : data.cancelHold.endedAt && 'ended';
+  return errors ? (errors[0]?.extensions.code as string) : data.cancelHold.hold.endedAt && 'ended';
 };
 async function submit(more: object, key = ann): Promise<string> {
   const job = { command: 'true', estimateS: 10, benchmark: 100, ...more };
@@ -136,9 +136,12 @@ it('users reserve within what the site allows, and nobody but them and operators
   const to = new Date(Date.parse(from) + 3_600_000).toISOString();
   const asked = { machines: [machine], cpus: 2, from, to };
   expect(await reserve(asked, ann)).toMatchObject({ code: 'LIMIT_EXCEEDED' });
-  await api.must('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { reservableCpuHours } }', {
-    input: { site, reservableCpuHours: 3 },
-  });
+  await api.must(
+    'mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { site { reservableCpuHours } } }',
+    {
+      input: { site, reservableCpuHours: 3 },
+    },
+  );
   const made = await reserve({ ...asked, onConflict: 'AFTER_JOBS' }, ann);
   expect(made).toMatchObject({
     hold: { kind: 'USER', user: { name: expect.stringContaining('ann') } },
@@ -155,7 +158,7 @@ it('users reserve within what the site allows, and nobody but them and operators
   expect(await cancel(id, bob)).toBe('FORBIDDEN');
   expect(await cancel(id, ann)).toBe('ended');
   const { holds } = await api.must<{ holds: { nodes: Json[] } }>(
-    'query ($site: ID) { holds(site: $site) { nodes { id user { id } } } }',
+    'query ($site: ID) { holds(siteId: $site) { nodes { id user { id } } } }',
     { site },
     bob,
   );
@@ -219,7 +222,7 @@ it('holds again and again by a rule in a time zone, and says what else it was to
   expect(times).toHaveLength(5);
   expect(Date.parse(times[0]?.from ?? '')).toBe(Date.parse(`${day}T08:00:00Z`) + 3 * 86_400_000);
   const { holds } = await api.must<{ holds: { nodes: Json[] } }>(
-    `query ($site: ID) { holds(site: $site) { nodes {
+    `query ($site: ID) { holds(siteId: $site) { nodes {
       id kind releaseIdleS users { name } lacking { id } recurrence { rrule timeZone exceptDates alsoDates } } } }`,
     { site },
   );
@@ -239,20 +242,24 @@ const nextYear = () => ({ from: inS(390 * 86_400), to: inS(390 * 86_400 + 60) })
 
 it('is changed by its owner and by operators, is audited, and lets go what waited for it', async () => {
   const change = async (input: object, key?: string): Promise<Json> => {
-    const { data, errors } = await api.ask<{ updateHold: Json }>(
+    const { data, errors } = await api.ask<{ updateHold: { hold: Json } }>(
       `mutation ($input: UpdateHoldInput!) { updateHold(input: $input) {
-        name reason onConflict wholeSite machines { machine { id } cpus } times { from to } users { name } releaseIdleS recurrence { rrule timeZone } } }`,
+        hold { name reason onConflict wholeSite machines { machine { id } cpus } times { from to } users { name } releaseIdleS recurrence { rrule timeZone } } } }`,
       { input },
       key,
     );
     const [error] = errors ?? [];
-    return error ? { code: error.extensions.code as string, message: error.message } : data.updateHold;
+    return error ? { code: error.extensions.code as string, message: error.message } : data.updateHold.hold;
   };
-  const { registerSite: own } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "edited", reservableCpuHours: 8 }) { id } }',
+  const {
+    createSite: { site: own },
+  } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "edited", reservableCpuHours: 8 }) { site { id } } }',
   );
-  const { registerMachine: big } = await api.must<{ registerMachine: { id: string } }>(
-    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+  const {
+    createMachine: { machine: big },
+  } = await api.must<{ createMachine: { machine: { id: string } } }>(
+    'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     { input: { site: own.id, name: 'big', cpus: 64, memoryMb: 1000 } },
   );
   const agent = {
@@ -351,15 +358,15 @@ it('stops what is in the way of a window that preempts', async () => {
 it('whose reservation it is runs in it, on its machine and in its time, past what waits outside', async () => {
   const bob = (await api.user('USER', 'carl')).key;
   const input = { site, name: 'own', cpus: 16, memoryMb: 1000 };
-  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
-    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+  const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
+    'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     { input },
   );
   const machines = ['m', 'own'].map((name) => ({ name, measured: null, problem: null, waits: null }));
   const agent = { siteId: number(site), identity: 'a', instance: '1', host: 'h', version: '1', protocol: 3 };
   await api.parts.store.registerAgent({ ...agent, simulated: true, machines }, Date.now() / 1000, 1);
   const made = await reserve({
-    ...{ kind: 'USER', name: 'course', machines: [registerMachine.id], to: inS(3600) },
+    ...{ kind: 'USER', name: 'course', machines: [createMachine.machine.id], to: inS(3600) },
   });
   const hold = (made.hold as Json).id as string;
   const faults = async (more: object, key: string): Promise<string[]> => {
@@ -399,7 +406,7 @@ it('whose reservation it is runs in it, on its machine and in its time, past wha
 });
 
 it('has the licenses that it holds for its own jobs, and keeps them from all others', async () => {
-  await api.must('mutation { registerLicense(input: { kind: "cad", copies: 3 }) { id } }');
+  await api.must('mutation { createLicense(input: { kind: "cad", copies: 3 }) { license { id } } }');
   // What waits from before would start on the new machine at once.
   await api.must('mutation { cancelJobs(input: { selection: { all: true } }) { jobIds } }');
   const { machine: name } = await unusedMachine();
@@ -421,11 +428,11 @@ it('has the licenses that it holds for its own jobs, and keeps them from all oth
   await assigned(inside);
   expect(await stateOf(outside)).not.toBe('ASSIGNED');
   const shared = async (input: object): Promise<unknown> => {
-    const { data } = await api.ask<{ updateHold: Json }>(
-      'mutation ($input: UpdateHoldInput!) { updateHold(input: $input) { shared { kind amount } machines { whole } } }',
+    const { data } = await api.ask<{ updateHold: { hold: Json } }>(
+      'mutation ($input: UpdateHoldInput!) { updateHold(input: $input) { hold { shared { kind amount } machines { whole } } } }',
       { input: { hold, ...input } },
     );
-    return data?.updateHold;
+    return data?.updateHold.hold;
   };
   expect(await shared({ reason: 'as it was' })).toEqual({
     shared: [{ kind: 'cad', amount: 2 }],
@@ -454,12 +461,12 @@ it('has the licenses that it holds for its own jobs, and keeps them from all oth
 });
 
 it("counts the site's limit for a job without one, and for a run the one that it was given", async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "limited", maxLimitS: 300 }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "limited", maxLimitS: 300 }) { site { id } } }',
   );
-  const there = { site: registerSite.id };
-  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
-    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+  const there = { site: createSite.site.id };
+  const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
+    'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     { input: { ...there, name: 'large', cpus: 8, memoryMb: 50_000 } },
   );
   const siteId = number(there.site);
@@ -467,7 +474,7 @@ it("counts the site's limit for a job without one, and for a run the one that it
   const machines = [{ name: 'large', measured: null, problem: null, waits: null }];
   await api.parts.store.registerAgent({ ...agent, simulated: true, machines }, Date.now() / 1000, 1);
   const limitTo = (maxLimitS: number | null) =>
-    api.must('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
+    api.must('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { site { id } } }', {
       input: { ...there, maxLimitS },
     });
   // Only the one machine there has so much memory.
@@ -495,7 +502,7 @@ it("counts the site's limit for a job without one, and for a run the one that it
 
   // And a job of a reservation needs none of its own where the site's is short enough.
   const name = 'brief';
-  const asked = { ...there, kind: 'USER', name, machines: [registerMachine.id], to: inS(1000) };
+  const asked = { ...there, kind: 'USER', name, machines: [createMachine.machine.id], to: inS(1000) };
   expect(await reserve({ ...asked, onConflict: 'AFTER_JOBS' })).not.toHaveProperty('message');
   const faults = async (): Promise<string[]> => {
     const job = { ...large, command: 'true', estimateS: 10, reservation: name };
@@ -517,12 +524,12 @@ it("counts the site's limit for a job without one, and for a run the one that it
 /** One more, with an agent. */
 async function unusedMachine(): Promise<{ machine: string }> {
   const input = { site, name: 'exam', cpus: 16, memoryMb: 1000 };
-  const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
-    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+  const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
+    'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     { input },
   );
   const machines = ['m', 'own', 'exam'].map((name) => ({ name, measured: null, problem: null, waits: null }));
   const agent = { siteId: number(site), identity: 'a', instance: '1', host: 'h', version: '1', protocol: 3 };
   await api.parts.store.registerAgent({ ...agent, simulated: true, machines }, Date.now() / 1000, 1);
-  return { machine: registerMachine.id };
+  return { machine: createMachine.machine.id };
 }

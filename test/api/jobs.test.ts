@@ -88,10 +88,11 @@ describe('submitting', () => {
   });
 
   test('what a job reads and where it comes from is shown with it; a removed dataset still is, and is no longer accepted', async () => {
-    const { registerSite: site, createDataset: dataset } = await api.must<
-      Record<'registerSite' | 'createDataset', { id: string }>
-    >(
-      `mutation { registerSite(input: { name: "home" }) { id } createDataset(input: { name: "d", sizeMb: 7.5 }) { id } }`,
+    const {
+      createSite: { site },
+      createDataset: { dataset },
+    } = await api.must<{ createSite: { site: { id: string } }; createDataset: { dataset: { id: string } } }>(
+      `mutation { createSite(input: { name: "home" }) { site { id } } createDataset(input: { name: "d", sizeMb: 7.5 }) { dataset { id } } }`,
     );
     const job = {
       command: 'x',
@@ -125,7 +126,7 @@ describe('submitting', () => {
     };
     expect(await api.must(query, { ids: jobIds })).toEqual(shown);
     await api.must(
-      'mutation ($dataset: ID!, $site: ID!) { removeDataset(dataset: $dataset) { id } drainSite(site: $site) { id } removeSite(site: $site) { id } }',
+      'mutation ($dataset: ID!, $site: ID!) { removeDataset(input: { datasetId: $dataset }) { dataset { id } } drainSite(input: { siteId: $site }) { site { id } } removeSite(input: { siteId: $site }) { site { id } } }',
       { dataset: dataset.id, site: site.id },
     );
     expect(await api.must(query, { ids: jobIds })).toEqual(shown);
@@ -247,7 +248,7 @@ describe('submitting', () => {
       { field: 'preemptionClass', code: 'BAD_USER_INPUT' },
     ]);
     const { jobIds } = await submit([{ command: 'x', boost: -1 }], {}, key);
-    const raise = `mutation ($ids: [ID!]) { reprioritizeJobs(selection: { ids: $ids }, boost: 1) { jobIds } }`;
+    const raise = `mutation ($ids: [ID!]) { reprioritizeJobs(input: { selection: { ids: $ids }, boost: 1 }) { jobIds } }`;
     expect(await refused(raise, { ids: jobIds }, key)).toMatchObject({ code: 'FORBIDDEN' });
     expect(await api.must(raise, { ids: jobIds })).toEqual({ reprioritizeJobs: { jobIds } });
   });
@@ -273,7 +274,7 @@ describe('submitting', () => {
     const most = await submit(many.slice(0, 10_000));
     expect(most.jobIds).toHaveLength(10_000);
     expect(most.jobs.map((job) => job.id)).toEqual(most.jobIds);
-    await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await api.must('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: most.jobIds,
     });
   });
@@ -302,14 +303,14 @@ describe('submitting', () => {
     expect(new Set(together.map(({ jobIds }) => jobIds.join())).size).toBe(1);
     expect(together.filter(({ repeated }) => !repeated)).toHaveLength(1);
     // A retry is one also when what it names has been removed meanwhile.
-    const made = await api.must<{ createDataset: { id: string } }>(
-      'mutation ($name: String!) { createDataset(input: { name: $name, sizeMb: 1 }) { id } }',
+    const made = await api.must<{ createDataset: { dataset: { id: string } } }>(
+      'mutation ($name: String!) { createDataset(input: { name: $name, sizeMb: 1 }) { dataset { id } } }',
       { name: unique('dataset') },
     );
-    const reads = [{ command: 'x', held: true, inputs: [{ dataset: made.createDataset.id }] }];
+    const reads = [{ command: 'x', held: true, inputs: [{ dataset: made.createDataset.dataset.id }] }];
     const before = await submit(reads, { idempotencyKey: 'data' }, one.key);
-    await api.must('mutation ($id: ID!) { removeDataset(dataset: $id) { id } }', {
-      id: made.createDataset.id,
+    await api.must('mutation ($id: ID!) { removeDataset(input: { datasetId: $id }) { dataset { id } } }', {
+      id: made.createDataset.dataset.id,
     });
     expect((await submit(reads, { idempotencyKey: 'data' }, one.key)).jobIds).toEqual(before.jobIds);
     expect((await submit(reads, { idempotencyKey: 'anew' }, one.key)).errors).toMatchObject([
@@ -324,7 +325,7 @@ describe('submitting', () => {
 
   test('a submission quota says when it frees up', async () => {
     const { id, key } = await api.user('USER', unique('u'));
-    const set = `mutation ($input: SetQuotaInput!) { setQuota(input: $input) { submissionQuota { limit periodS used } } }`;
+    const set = `mutation ($input: UpdateQuotaInput!) { updateQuota(input: $input) { user { submissionQuota { limit periodS used } } } }`;
     await api.must(set, {
       input: { user: id, submissionLimit: 3, submissionPeriodS: 3600, reason: 'test' },
     });
@@ -353,7 +354,7 @@ describe('acting on jobs', () => {
     const { key } = await api.user('USER', unique('u'));
     const { jobIds } = await submit([{ command: 'a' }, { command: 'b' }], {}, key);
     const act = async (field: string, rest = '') => {
-      const query = `mutation ($ids: [ID!]) { ${field}(selection: { ids: $ids }${rest}) { jobIds jobs { id state boost } unchanged { id code message } } }`;
+      const query = `mutation ($ids: [ID!]) { ${field}(input: { selection: { ids: $ids }${rest} }) { jobIds jobs { id state boost } unchanged { id code message } } }`;
       return (
         await api.must<Record<string, { jobIds: string[]; jobs: object[]; unchanged: object[] }>>(
           query,
@@ -387,7 +388,7 @@ describe('acting on jobs', () => {
 
   test('a selection is ids or a filter, by what can be acted on', async () => {
     const cancel =
-      'mutation ($s: JobSelection!) { cancelJobs(selection: $s) { jobIds unchanged { id code } } }';
+      'mutation ($s: JobSelection!) { cancelJobs(input: { selection: $s }) { jobIds unchanged { id code } } }';
     const bad = [
       {},
       { filter: {} },
@@ -467,7 +468,10 @@ describe('pages', () => {
     );
     for (let i = 0; i < 3; i++) {
       const ids = jobIds.slice(i * 4, i * 4 + 4);
-      await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+      await api.must(
+        'mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }',
+        { ids },
+      );
     }
     const byDeadline = [...jobIds].sort((a, b) => {
       const [i, j] = [jobIds.indexOf(a), jobIds.indexOf(b)];
@@ -541,7 +545,7 @@ describe('pages', () => {
     const { jobIds } = await submit(
       ['a', 'b', 'b'].map((application) => ({ command: 'x', groupName: group, application, held: true })),
     );
-    await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await api.must('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [jobIds[0]],
     });
     const counts = async (by: string, filter: object = {}, first = 100) => {
@@ -629,24 +633,28 @@ describe('pages', () => {
 describe('explanations', () => {
   test('why a job waits, and where it would go', async () => {
     // What other tests have left would go first, and be promised something too.
-    await api.must('mutation { cancelJobs(selection: { all: true }) { jobIds } }');
+    await api.must('mutation { cancelJobs(input: { selection: { all: true } }) { jobIds } }');
     const { jobIds } = await submit([{ command: 'x', cpusPerTask: 4 }]);
     const why = `query ($id: ID!) { job(id: $id) { whyWaiting { code message numbers { name value } startsAt wouldChange } } }`;
     expect(await api.must(why, { id: jobIds[0] })).toMatchObject({
       job: { whyWaiting: { code: 'NO_SITE_UP' } },
     });
-    const { registerSite: site } = await api.must<{ registerSite: { id: string } }>(
-      'mutation { registerSite(input: { name: "explain" }) { id } }',
+    const {
+      createSite: { site },
+    } = await api.must<{ createSite: { site: { id: string } } }>(
+      'mutation { createSite(input: { name: "explain" }) { site { id } } }',
     );
-    const { registerMachine: machine } = await api.must<{ registerMachine: { id: string } }>(
-      'mutation ($site: ID!) { registerMachine(input: { site: $site, name: "m", cpus: 4, memoryMb: 100 }) { id } }',
+    const {
+      createMachine: { machine },
+    } = await api.must<{ createMachine: { machine: { id: string } } }>(
+      'mutation ($site: ID!) { createMachine(input: { siteId: $site, name: "m", cpus: 4, memoryMb: 100 }) { machine { id } } }',
       { site: site.id },
     );
     const { key } = await api.user('AGENT', unique('agent'), site.id);
     await api.serve(site.id, key);
     expect(await api.must(why, { id: jobIds[0] })).toMatchObject({ job: { whyWaiting: { code: 'READY' } } });
 
-    const dry = `query ($job: ID, $spec: JobInput) { placement(job: $job, spec: $spec) { policyVersion priority reason startsAt earliestStart
+    const dry = `query ($job: ID, $spec: JobInput) { placement(jobId: $job, spec: $spec) { policyVersion priority reason startsAt earliestStart
       site { id } allocations { machine { id } tasks } candidates { site { id } eligible reason rank terms { name value } } } }`;
     const here = {
       site: { id: site.id },
@@ -675,11 +683,11 @@ describe('explanations', () => {
       code: 'BAD_USER_INPUT',
       message: expect.stringContaining('spec.command'),
     });
-    await api.must('mutation ($ids: [ID!]) { holdJobs(selection: { ids: $ids }) { jobIds } }', {
+    await api.must('mutation ($ids: [ID!]) { holdJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: jobIds,
     });
     expect(await api.must(dry, { job: jobIds[0] })).toMatchObject({ placement: here });
-    await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await api.must('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: jobIds,
     });
     expect(await refused(dry, { job: jobIds[0] })).toMatchObject({ code: 'CONFLICT' });
@@ -687,7 +695,7 @@ describe('explanations', () => {
 
     // Under a policy that promises, the promised start is told; who comes later starts behind all that is promised.
     await api.must(
-      `mutation ($site: ID!) { updateSite(input: { site: $site, localPolicy: { kind: "conservative", depth: 10 } }) { id } }`,
+      `mutation ($site: ID!) { updateSite(input: { siteId: $site, localPolicy: { kind: "conservative", depth: 10 } }) { site { id } } }`,
       { site: site.id },
     );
     const shape = { command: 'x', cpusPerTask: 4, estimateS: 100 };

@@ -9,8 +9,8 @@ import { type Json, unique, withApi } from './support/api.js';
 const api = withApi();
 
 const MAIL = 'mail { address kinds unsubscribed problem }';
-const setMail = (kinds: string) => `mutation { setMail(kinds: ${kinds}) { id ${MAIL} } }`;
-const SET_ADDRESS = `mutation ($user: ID!, $address: String) { setMailAddress(user: $user, address: $address) { id ${MAIL} } }`;
+const setMail = (kinds: string) => `mutation { setMail(input: { kinds: ${kinds} }) { user { id ${MAIL} } } }`;
+const SET_ADDRESS = `mutation ($user: ID!, $address: String) { setMailAddress(input: { userId: $user, address: $address }) { user { id ${MAIL} } } }`;
 const codeOf = async (query: string, key: string, variables = {}) =>
   (await api.ask(query, variables, key)).errors?.[0]?.extensions.code;
 const mailOf = async (key: string) =>
@@ -35,9 +35,11 @@ it('users choose the kinds, an ADMIN the address; nobody else sees either', asyn
   for (const { key } of [one, other, operator])
     expect(await codeOf(SET_ADDRESS, key, address)).toBe('FORBIDDEN');
   const mail = { address: 'ann@example.org', kinds: ['RESERVATION'], unsubscribed: [], problem: null };
-  expect(await api.must(SET_ADDRESS, address)).toEqual({ setMailAddress: { id: one.id, mail } });
+  expect(await api.must(SET_ADDRESS, address)).toEqual({ setMailAddress: { user: { id: one.id, mail } } });
   mail.kinds = ['END', 'FAIL'];
-  expect(await api.must(setMail('[END, FAIL, END]'), {}, one.key)).toEqual({ setMail: { id: one.id, mail } });
+  expect(await api.must(setMail('[END, FAIL, END]'), {}, one.key)).toEqual({
+    setMail: { user: { id: one.id, mail } },
+  });
 
   const see = `{ node(id: "${one.id}") { ... on User { id ${MAIL} } } }`;
   expect(await api.must(see, {}, one.key)).toEqual({ node: { id: one.id, mail } });
@@ -62,7 +64,7 @@ it('users choose the kinds, an ADMIN the address; nobody else sees either', asyn
     { action: 'setMailAddress', before: null, after: { address: 'ann@example.org' } },
   ]);
   expect(await api.must(SET_ADDRESS, { user: one.id })).toMatchObject({
-    setMailAddress: { mail: { address: null } },
+    setMailAddress: { user: { mail: { address: null } } },
   });
 });
 
@@ -175,7 +177,7 @@ it('links that nobody has signed change nothing, and nothing of them is shown', 
 
 it('a user who is no longer active can still unsubscribe', async () => {
   const { id, number } = await api.user('USER', unique('u'));
-  await api.must(`mutation { updateUser(input: { user: "${id}", active: false }) { id } }`);
+  await api.must(`mutation { updateUser(input: { userId: "${id}", active: false }) { user { id } } }`);
   expect((await follow(token(number, 'END'), 'POST')).status).toBe(200);
   expect(await api.must(`{ node(id: "${id}") { ... on User { ${MAIL} } } }`)).toMatchObject({
     node: { mail: { unsubscribed: ['END'] } },

@@ -85,15 +85,15 @@ async function serve(stopping: AbortSignal): Promise<void> {
 }
 
 beforeAll(async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "s" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "s" }) { site { id } } }',
   );
   await api.must(
-    `mutation { registerMachine(input: { site: "${registerSite.id}", name: "m", cpus: 64, memoryMb: 100000, benchmark: 100 }) { id } }`,
+    `mutation { createMachine(input: { siteId: "${createSite.site.id}", name: "m", cpus: 64, memoryMb: 100000, benchmark: 100 }) { machine { id } } }`,
   );
-  const { key } = await api.user('AGENT', 'agent', registerSite.id);
-  await api.serve(registerSite.id, key);
-  site = numberOf(registerSite.id);
+  const { key } = await api.user('AGENT', 'agent', createSite.site.id);
+  await api.serve(createSite.site.id, key);
+  site = numberOf(createSite.site.id);
   serving = serve(stopping.signal);
 });
 afterAll(async () => {
@@ -204,7 +204,7 @@ describe('a submission', () => {
     expect((await graphOf({ groupName }, 1_000, other.key)).nodes).toEqual([]);
     const { errors } = await api.ask('{ jobGraph(filter: {}, most: 10001) { isWhole } }', {}, own.key);
     expect(errors?.[0]?.message).toContain('most: 10001 is not accepted; accepted: 1 to 10000');
-    await api.must(`mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }`, {
+    await api.must(`mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }`, {
       ids: jobIds,
     });
   });
@@ -289,7 +289,7 @@ describe('a submission', () => {
     ]);
     const { whyWaiting } = await job(read.jobIds[0] as string);
     expect((whyWaiting as Json).message).toContain(`${jobIds[0]} (HELD) must complete and keep set, x.csv`);
-    await api.must('mutation { cancelJobs(selection: { all: true }) { jobIds } }');
+    await api.must('mutation { cancelJobs(input: { selection: { all: true } }) { jobIds } }');
   });
 
   test('that is retried gives the same jobs; with other needs it is refused', async () => {
@@ -312,7 +312,7 @@ describe('a submission', () => {
     });
     expect((waiting.whyWaiting as Json).message).toContain(`${first.jobIds[0]} (HELD) must complete`);
     expect(await job(first.jobIds[0] as string)).toMatchObject({ neededBy: [{ id: first.jobIds[1] }] });
-    await api.must('mutation { cancelJobs(selection: { all: true }) { jobIds } }');
+    await api.must('mutation { cancelJobs(input: { selection: { all: true } }) { jobIds } }');
   });
 });
 
@@ -338,9 +338,12 @@ describe('with engines', () => {
     await ends([jobIds[0] as string]);
     expect(await job(jobIds[1] as string)).toMatchObject({ state: 'BLOCKED' });
     failing.add(numberOf(first.jobIds[1] as string));
-    await api.must('mutation ($ids: [ID!]!) { releaseJobs(selection: { ids: $ids }) { jobIds } }', {
-      ids: [first.jobIds[1]],
-    });
+    await api.must(
+      'mutation ($ids: [ID!]!) { releaseJobs(input: { selection: { ids: $ids } }) { jobIds } }',
+      {
+        ids: [first.jobIds[1]],
+      },
+    );
     await ends(jobIds);
     const cancelled = { state: 'CANCELLED', cause: 'DEPENDENCY_FAILED' };
     expect(await job(jobIds[1] as string)).toMatchObject({
@@ -376,7 +379,9 @@ describe('with engines', () => {
       whyWaiting: { code: 'NOT_BEFORE' },
     });
     const release = (ids: readonly (string | undefined)[]) =>
-      api.must('mutation ($ids: [ID!]!) { releaseJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+      api.must('mutation ($ids: [ID!]!) { releaseJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
+        ids,
+      });
     failing.add(numberOf(before.jobIds[2] as string));
     await release([before.jobIds[1], before.jobIds[2]]);
     await ends([after.jobIds[1] as string, after.jobIds[2] as string, last.jobIds[1] as string]);
@@ -395,7 +400,7 @@ describe('with engines', () => {
       needs: i === 0 ? [] : [{ of: [{ ref: `r${i - 1}` }] }],
     }));
     const { jobIds } = await submit(jobs);
-    await api.must('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await api.must('mutation ($ids: [ID!]!) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [jobIds[0]],
     });
     await ends(jobIds);
@@ -414,9 +419,12 @@ describe('with engines', () => {
     const { jobIds, errors } = await submit(jobs);
     expect(errors).toEqual([]);
     for (const [i, { fails }] of shapes.entries()) if (fails) failing.add(numberOf(jobIds[i] as string));
-    await api.must('mutation ($ids: [ID!]!) { releaseJobs(selection: { ids: $ids }) { jobIds } }', {
-      ids: [jobIds[0]],
-    });
+    await api.must(
+      'mutation ($ids: [ID!]!) { releaseJobs(input: { selection: { ids: $ids } }) { jobIds } }',
+      {
+        ids: [jobIds[0]],
+      },
+    );
     for (const part of [0, 1, 2]) {
       await until('more have ended', async () => (await endedOf(jobIds)) > (part * count) / 3);
       const killed = workers[0] as Worker;
@@ -448,14 +456,14 @@ describe('with engines', () => {
 
 describe('a rerun', () => {
   const RERUN =
-    'mutation ($input: RerunInput!) { rerun(input: $input) { jobIds repointed jobs { id rerunOf { id } state } } }';
+    'mutation ($input: RerunJobsInput!) { rerunJobs(input: $input) { jobIds repointedJobIds jobs { id rerunOf { id } state } } }';
   interface Rerun {
     jobIds: string[];
-    repointed: string[];
+    repointedJobIds: string[];
     jobs: { id: string; rerunOf: { id: string } }[];
   }
   const rerun = async (input: object, key: string): Promise<Rerun> =>
-    (await api.must<{ rerun: Rerun }>(RERUN, { input }, key)).rerun;
+    (await api.must<{ rerunJobs: Rerun }>(RERUN, { input }, key)).rerunJobs;
   const refused = async (input: object, key: string): Promise<string> => {
     const { errors } = await api.ask(RERUN, { input }, key);
     return `${errors?.[0]?.extensions?.code} ${errors?.[0]?.message}`;
@@ -482,7 +490,7 @@ describe('a rerun', () => {
     expect(waiting.nodes.map(({ id }) => id)).toEqual(jobIds.slice(1));
     failing.add(numberOf(jobIds[0] as string));
     await api.must(
-      'mutation ($ids: [ID!]) { releaseJobs(selection: { ids: $ids }) { jobIds } }',
+      'mutation ($ids: [ID!]) { releaseJobs(input: { selection: { ids: $ids } }) { jobIds } }',
       { ids: jobIds },
       key,
     );
@@ -517,7 +525,11 @@ describe('a rerun', () => {
       own.key,
     );
     const jobGroup = submitJobGroup.jobGroup.id;
-    await api.must(`mutation { cancelJobGroup(jobGroup: "${jobGroup}") { cancelled } }`, {}, own.key);
+    await api.must(
+      `mutation { cancelJobGroup(input: { jobGroupId: "${jobGroup}" }) { cancelled } }`,
+      {},
+      own.key,
+    );
     expect(await refused({}, own.key)).toMatch(/^BAD_USER_INPUT groupName: .*exactly one of the two/);
     expect(await refused({ group: 'x', jobGroup }, own.key)).toMatch(/^BAD_USER_INPUT groupName: /);
     expect(await refused({ jobGroup }, other.key)).toMatch(/^NOT_FOUND /);
@@ -546,7 +558,7 @@ test('requeueing a job that has ended runs a copy of it, once; who waits for the
   );
   const [ended, waiting, held] = jobIds as [string, string, string];
   await api.must(
-    'mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }',
+    'mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }',
     { ids: [ended] },
     key,
   );
@@ -584,7 +596,7 @@ test('requeueing a job that has ended runs a copy of it, once; who waits for the
 });
 
 describe('changes of jobs', () => {
-  const CHANGE = `mutation ($input: ChangeJobsInput!) { changeJobs(input: $input) {
+  const CHANGE = `mutation ($input: UpdateJobsInput!) { updateJobs(input: $input) {
     jobIds unchanged { id code field message } } }`;
   const change = async (
     selection: object,
@@ -592,7 +604,7 @@ describe('changes of jobs', () => {
     key = api.adminKey,
     more: object = {},
   ): Promise<Json> =>
-    (await api.must<{ changeJobs: Json }>(CHANGE, { input: { selection, set, ...more } }, key)).changeJobs;
+    (await api.must<{ updateJobs: Json }>(CHANGE, { input: { selection, set, ...more } }, key)).updateJobs;
   const refused = async (set: object, key = api.adminKey): Promise<string> => {
     const { errors } = await api.ask(CHANGE, { input: { selection: { all: true }, set } }, key);
     return `${errors?.[0]?.extensions?.code} ${errors?.[0]?.message}`;
@@ -647,7 +659,7 @@ describe('changes of jobs', () => {
     expect(memory).toEqual([21 * 5, 5, 21 * 5]);
     // What an operator raised stays so when its user changes something else.
     await api.must(
-      'mutation ($ids: [ID!]) { reprioritizeJobs(selection: { ids: $ids }, boost: 9) { jobIds } }',
+      'mutation ($ids: [ID!]) { reprioritizeJobs(input: { selection: { ids: $ids }, boost: 9 }) { jobIds } }',
       {
         ids: jobIds.slice(2),
       },
@@ -678,7 +690,7 @@ describe('changes of jobs', () => {
       '{ audit(first: 1) { nodes { action target after } } }',
     );
     expect(audit.nodes[0]).toMatchObject({ action: 'changeJobs', after: { jobs: 1_000, set } });
-    await api.must('mutation ($s: JobSelection!) { cancelJobs(selection: $s) { jobIds } }', {
+    await api.must('mutation ($s: JobSelection!) { cancelJobs(input: { selection: $s }) { jobIds } }', {
       s: { filter },
     });
   });
@@ -695,7 +707,7 @@ describe('changes of jobs', () => {
     ]);
     await ends([timed]);
     expect(await job(held)).toMatchObject({ state: 'HELD', needs: [{ of: [{ job: { id: first } }] }] });
-    await api.must(`mutation { releaseJobs(selection: { ids: ["${held}"] }) { jobIds } }`);
+    await api.must(`mutation { releaseJobs(input: { selection: { ids: ["${held}"] } }) { jobIds } }`);
     await ends([held]);
     for (const worker of [...workers]) await stopWorker(worker);
   });
@@ -737,7 +749,7 @@ test('what is missing is told with when it is expected, or why that is not known
       { term: { job: { id: c } }, expectedAt: expect.any(String), unknown: null },
     ],
   });
-  await api.must('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+  await api.must('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
     ids: jobIds,
   });
 });

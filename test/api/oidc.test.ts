@@ -292,7 +292,7 @@ describe('the service', () => {
       `INSERT INTO users (name, role) VALUES ('alice', 'ADMIN') RETURNING id`,
     );
     expect(await closed.ask(VIEWER, {}, await issuer.token('alice'))).toMatchObject({ status: 401 });
-    await closed.must('mutation { registerUser(input: { name: "alice2", subject: "alice" }) { id } }');
+    await closed.must('mutation { createUser(input: { name: "alice2", subject: "alice" }) { user { id } } }');
     const { viewer } = await closed.must<Viewer>(VIEWER, {}, await issuer.token('alice'));
     expect(viewer).toMatchObject({ name: 'alice2', role: 'USER' });
     expect(viewer.id).not.toBe(`user_${rows[0].id}`);
@@ -328,7 +328,7 @@ describe('a trusted portal', () => {
     const ann = await api.user('USER', 'ann');
     await api.user('OPERATOR', 'olga');
     const create = (acts: boolean, user: string) =>
-      `mutation { createApiKey(input: { user: "${user}", name: "k", actsForUsers: ${acts} }) { secret } }`;
+      `mutation { createApiKey(input: { userId: "${user}", name: "k", actsForUsers: ${acts} }) { secret } }`;
     const { createApiKey } = await api.must<{ createApiKey: { secret: string } }>(create(true, portal.id));
     const { secret } = createApiKey;
     expect(await asks(secret, 'ann', SUBMIT)).toMatchObject({
@@ -364,7 +364,7 @@ describe('a trusted portal', () => {
     const ben = await api.user('USER', 'ben');
     await api.user('OPERATOR', 'oscar');
     const { createApiKey } = await api.must<{ createApiKey: { secret: string; apiKey: { id: string } } }>(
-      `mutation { createApiKey(input: { user: "${portal.id}", name: "k", actsForUsers: true }) { secret apiKey { id } } }`,
+      `mutation { createApiKey(input: { userId: "${portal.id}", name: "k", actsForUsers: true }) { secret apiKey { id } } }`,
     );
     const { secret, apiKey } = createApiKey;
     const askedFor = (name: unknown, key = secret) => api.subscriber(key, { 'X-Switchyard-User': name });
@@ -400,7 +400,7 @@ describe('a trusted portal', () => {
       await expect(once(askedFor('ben', key), SUBMIT)).rejects.toMatchObject({ code: 4403 });
 
     const setActive = (active: boolean) =>
-      api.must('mutation ($input: UpdateUserInput!) { updateUser(input: $input) { id } }', {
+      api.must('mutation ($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }', {
         input: { user: ben.id, active },
       });
     const blocked = await closes(askedFor('ben'));
@@ -408,7 +408,7 @@ describe('a trusted portal', () => {
     expect(await blocked()).toMatchObject({ code: 4403 });
     await setActive(true);
     const revoked = await closes(askedFor('ben'));
-    await api.must(`mutation { revokeApiKey(apiKey: "${apiKey.id}") { id } }`);
+    await api.must(`mutation { revokeApiKey(input: { apiKeyId: "${apiKey.id}" }) { apiKey { id } } }`);
     expect(await revoked()).toMatchObject({ code: 4401 });
   });
 });

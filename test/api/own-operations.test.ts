@@ -1,20 +1,22 @@
 /**
- * The operations of this repository beside its tests and what is generated: of benchmarks, scripts, clients and documents. All are of the schema as it
- * is written, so none uses a name of the release before, which the next one no longer has.
+ * The operations of this repository beside what is generated: of benchmarks, scripts, clients, documents and tests. All are of the schema as it
+ * is written, so none uses a name of the release before, which the next one no longer has. Tests also send what is wrong, and what is put together
+ * while they run; that old names still work is tested in one place.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildSchema, type DocumentNode, Kind, parse, validate } from 'graphql';
 import { expect, test } from 'vitest';
-import { SCHEMA_FILE } from '../../src/api/schema.js';
+import { createSchema, SCHEMA_FILE } from '../../src/api/schema.js';
 import { packagePath } from '../../src/platform/paths.js';
 
 const FOLDERS = ['bench', 'scripts', 'clients', 'docs'];
 const schema = buildSchema(readFileSync(SCHEMA_FILE, 'utf8'));
 
-const files = FOLDERS.flatMap((folder) =>
-  readdirSync(packagePath(folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
-).filter((name) => /\.(ts|mjs|py|md|html)$/.test(name));
+const filesIn = (folder: string): string[] =>
+  readdirSync(packagePath(folder), { recursive: true, encoding: 'utf8' })
+    .map((name) => join(folder, name))
+    .filter((name) => /\.(ts|mjs|py|md|html)$/.test(name));
 
 /** What is between quotes of any kind, or a fence of a document, and is an operation. */
 function operationsOf(text: string): { written: string; document: DocumentNode }[] {
@@ -33,7 +35,7 @@ function operationsOf(text: string): { written: string; document: DocumentNode }
 }
 
 test('each is valid as the schema is written', () => {
-  const all = files.flatMap((file) =>
+  const all = FOLDERS.flatMap(filesIn).flatMap((file) =>
     operationsOf(readFileSync(packagePath(file), 'utf8')).map((one) => ({ file, ...one })),
   );
   for (const folder of FOLDERS)
@@ -45,4 +47,25 @@ test('each is valid as the schema is written', () => {
     validate(schema, document).map(({ message }) => `${file}: ${message} In: ${written.slice(0, 100)}`),
   );
   expect(wrong).toEqual([]);
+});
+
+/** Where old names are tested. */
+const FORMER = 'test/api/former.test.ts';
+
+test('those of tests use no name of the release before', () => {
+  const withFormer = createSchema({});
+  // What is put into a template is not known here: in a text it may be anything, elsewhere a field that all objects have.
+  const isFilled = (written: string): string => written.replace(/\$\{[^}`]*\}/g, '__typename');
+  const old = (file: string): string[] =>
+    operationsOf(isFilled(readFileSync(packagePath(file), 'utf8'))).flatMap(({ written, document }) => {
+      const faults = validate(schema, document);
+      const isOld = faults.length > 0 && validate(withFormer, document).length === 0;
+      return isOld ? [`${file}: ${faults[0]?.message} In: ${written.slice(0, 100)}`] : [];
+    });
+  expect(old(FORMER).length).toBeGreaterThan(10);
+  expect(
+    filesIn('test')
+      .filter((file) => file !== FORMER)
+      .flatMap(old),
+  ).toEqual([]);
 });

@@ -30,7 +30,7 @@ async function post(path: string, body: unknown, headers: Record<string, string>
 }
 
 const INVITE =
-  'mutation ($user: ID!, $until: DateTime) { inviteUser(input: { user: $user, expiresAt: $until }) { invitation expiresAt user { invitedUntil passwordSetAt } } }';
+  'mutation ($user: ID!, $until: DateTime) { inviteUser(input: { userId: $user, expiresAt: $until }) { invitation expiresAt user { invitedUntil passwordSetAt } } }';
 async function invite(user: string, until?: string, at: TestApi = api) {
   const { inviteUser } = await at.must<{ inviteUser: { invitation: string; expiresAt: string } }>(INVITE, {
     user,
@@ -59,7 +59,7 @@ const audits = async (action: string, user: string) => {
   );
   return audit.nodes.filter((entry) => entry.action === action && entry.target === user).length;
 };
-const END = 'mutation ($input: EndSessionsInput!) { endSessions(input: $input) { ended } }';
+const END = 'mutation ($input: EndSessionsInput!) { endSessions(input: $input) { endedSessionIds } }';
 const CHANGE =
   'mutation ($current: String!, $password: String!) { changePassword(input: { current: $current, password: $password }) { user { name } } }';
 
@@ -134,9 +134,12 @@ describe('an invitation', () => {
     const until = new Date(Date.now() + 91 * 86_400_000).toISOString();
     const refused = await api.ask(INVITE, { user: ada.id, until });
     expect(refused.errors?.[0]?.message).toContain('up to 90 days from now');
-    await api.must('mutation ($user: ID!) { updateUser(input: { user: $user, active: false }) { id } }', {
-      user: ada.id,
-    });
+    await api.must(
+      'mutation ($user: ID!) { updateUser(input: { userId: $user, active: false }) { user { id } } }',
+      {
+        user: ada.id,
+      },
+    );
     expect((await api.ask(INVITE, { user: ada.id })).errors?.[0]?.extensions.code).toBe('CONFLICT');
   });
 });
@@ -217,10 +220,10 @@ describe('a session', () => {
       expect((await api.ask(END, { input }, key)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
     // Another user's among one's own is not there.
     expect(await api.must(END, { input: { sessions: [other] } }, eve.session)).toEqual({
-      endSessions: { ended: [] },
+      endSessions: { endedSessionIds: [] },
     });
     expect(await api.must(END, { input: { sessions: [other] } }, ada.session)).toEqual({
-      endSessions: { ended: [other] },
+      endSessions: { endedSessionIds: [other] },
     });
     expect([await codeOf(ada.session), await codeOf(second)]).toEqual([undefined, 'UNAUTHENTICATED']);
     const third = (await post('password', { user: ada.name, password: GOOD })).secret;
@@ -254,9 +257,12 @@ describe('a session', () => {
       begun.push((await post('password', { user: ada.name, password: GOOD })).secret);
     expect(await codeOf(ada.session)).toBe('UNAUTHENTICATED');
     expect(await sessionsOf(begun.at(-1)!)).toHaveLength(limit);
-    await api.must('mutation ($user: ID!) { updateUser(input: { user: $user, active: false }) { id } }', {
-      user: ada.id,
-    });
+    await api.must(
+      'mutation ($user: ID!) { updateUser(input: { userId: $user, active: false }) { user { id } } }',
+      {
+        user: ada.id,
+      },
+    );
     expect(await codeOf(begun.at(-1)!)).toBe('UNAUTHENTICATED');
     expect(await post('password', { user: ada.name, password: GOOD })).toMatchObject({ status: 401 });
   });
@@ -274,7 +280,7 @@ describe('a session', () => {
     await api.must(END, { input: { user: ada.id } });
     expect(await codeOf(createApiKey.secret)).toBeUndefined();
     const made = await api.must<{ createApiKey: { secret: string } }>(
-      'mutation ($user: ID!) { createApiKey(input: { user: $user, name: "portal", actsForUsers: true }) { secret } }',
+      'mutation ($user: ID!) { createApiKey(input: { userId: $user, name: "portal", actsForUsers: true }) { secret } }',
       { user: (await api.user('USER', unique('portal'))).id },
     );
     const response = await fetch(api.url, {

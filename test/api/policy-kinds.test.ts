@@ -36,11 +36,11 @@ beforeAll(async () => {
 /** The faults of a document; null: it was put in force. */
 async function faultsOf(document: Document): Promise<{ path: string }[] | null> {
   const input = { document, expectedVersion: base.version, reason: 'tried' };
-  const { data, errors } = await api.ask<{ updatePolicy: { version: number } }>(
-    'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }',
+  const { data, errors } = await api.ask<{ updatePolicy: { policy: { version: number } } }>(
+    'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { policy { version } } }',
     { input },
   );
-  if (data) base.version = data.updatePolicy.version;
+  if (data) base.version = data.updatePolicy.policy.version;
   const [error] = errors ?? [];
   if (error) expect(error.extensions.code).toBe('BAD_USER_INPUT');
   return error ? (error.extensions as unknown as { faults: { path: string }[] }).faults : null;

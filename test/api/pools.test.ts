@@ -32,21 +32,21 @@ const submit = async (job: object, more: object = {}) =>
   ).submitJobs;
 const register = async (kind: string, copies: number, site: string | null, unit: string | null) =>
   (
-    await api.must<{ registerLicense: { id: string } }>(
-      'mutation ($input: RegisterLicenseInput!) { registerLicense(input: $input) { id } }',
+    await api.must<{ createLicense: { license: { id: string } } }>(
+      'mutation ($input: CreateLicenseInput!) { createLicense(input: $input) { license { id } } }',
       { input: { kind, copies, site, unit } },
     )
-  ).registerLicense.id;
+  ).createLicense.license.id;
 
 beforeAll(async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation ($name: String!) { createSite(input: { name: $name }) { site { id } } }',
     { name: unique('alps') },
   );
-  here = registerSite.id;
+  here = createSite.site.id;
   await api.must(
-    `mutation ($site: ID!) { registerMachine(input:
-      { site: $site, name: "m", cpus: 64, memoryMb: 1000, resources: [{ kind: "gpu", amount: 4 }] }) { id } }`,
+    `mutation ($site: ID!) { createMachine(input:
+      { siteId: $site, name: "m", cpus: 64, memoryMb: 1000, resources: [{ kind: "gpu", amount: 4 }] }) { machine { id } } }`,
     { site: here },
   );
   await api.db.pool.query('UPDATE machines SET silent = false');
@@ -125,7 +125,9 @@ test('a submission that is repeated is the same, whatever has been removed meanw
   // Until it is known.
   let first = await submit(...asked);
   while (first.errors.length > 0) first = await submit(...asked);
-  await api.must('mutation ($id: ID!) { removeLicense(license: $id) { id } }', { id: floating });
+  await api.must('mutation ($id: ID!) { removeLicense(input: { licenseId: $id }) { license { id } } }', {
+    id: floating,
+  });
   expect((await submit(...asked)).jobs).toMatchObject([{ id: first.jobs[0]?.id }]);
 });
 
@@ -159,12 +161,19 @@ test('is held by runs, free again when they end, and counted as it was used', as
   });
   // Less than what is held cannot be there; another unit can.
   const change = (input: object) =>
-    api.ask('mutation ($input: UpdateLicenseInput!) { updateLicense(input: $input) { copies unit } }', {
-      input: { license: pool, ...input },
-    });
+    api.ask(
+      'mutation ($input: UpdateLicenseInput!) { updateLicense(input: $input) { license { copies unit } } }',
+      {
+        input: { license: pool, ...input },
+      },
+    );
   expect((await change({ copies: 2 })).errors).toHaveLength(1);
-  expect((await change({ unit: null })).data).toEqual({ updateLicense: { copies: 4, unit: null } });
-  expect((await change({ copies: 5 })).data).toEqual({ updateLicense: { copies: 5, unit: null } });
+  expect((await change({ unit: null })).data).toEqual({
+    updateLicense: { license: { copies: 4, unit: null } },
+  });
+  expect((await change({ copies: 5 })).data).toEqual({
+    updateLicense: { license: { copies: 5, unit: null } },
+  });
   await schedule(api.parts);
   expect(await found(waiting.id)).toMatchObject({ state: 'ASSIGNED' });
   const { usage } = await api.must<{
@@ -182,20 +191,20 @@ test('jobs that wait may ask for another amount, and are found by it', async () 
   const { jobs } = await submit({ resources: [{ kind: tape, amount: 1 }], held: true });
   const id = jobs[0]?.id as string;
   const change = (set: object) =>
-    api.must<{ changeJobs: { jobs: object[] } }>(
-      `mutation ($input: ChangeJobsInput!) { changeJobs(input: $input) {
+    api.must<{ updateJobs: { jobs: object[] } }>(
+      `mutation ($input: UpdateJobsInput!) { updateJobs(input: $input) {
         jobs { resourcesPerTask { kind amount } resources { kind amount } } } }`,
       { input: { selection: { ids: [id] }, set } },
     );
   const asked = [{ kind: tape, amount: 3 }];
-  expect((await change({ resources: asked })).changeJobs.jobs).toEqual([
+  expect((await change({ resources: asked })).updateJobs.jobs).toEqual([
     { resourcesPerTask: [], resources: asked },
   ]);
   const mixed = [
     { kind: 'gpu', amount: 1 },
     { kind: tape, amount: 2 },
   ];
-  expect((await change({ resourcesPerTask: mixed })).changeJobs.jobs).toEqual([
+  expect((await change({ resourcesPerTask: mixed })).updateJobs.jobs).toEqual([
     { resourcesPerTask: [mixed[0]], resources: [mixed[1]] },
   ]);
   const { jobs: listed } = await api.must<{ jobs: { nodes: { id: string }[] } }>(

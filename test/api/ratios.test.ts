@@ -12,12 +12,12 @@ let agentId = '';
 const POWER = 200;
 
 beforeAll(async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "lab" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "lab" }) { site { id } } }',
   );
-  site = registerSite.id;
+  site = createSite.site.id;
   await api.must(
-    `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 10000, memoryMb: 1, benchmark: ${POWER} }) { id } }`,
+    `mutation { createMachine(input: { siteId: "${site}", name: "m", cpus: 10000, memoryMb: 1, benchmark: ${POWER} }) { machine { id } } }`,
   );
   agent = (await api.user('AGENT', 'agent', site)).key;
   agentId = await api.serve(site, agent);

@@ -7,20 +7,20 @@ const api = withApi();
 
 const newSite = async (): Promise<string> =>
   (
-    await api.must<{ registerSite: { id: string } }>(
-      'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
+    await api.must<{ createSite: { site: { id: string } } }>(
+      'mutation ($name: String!) { createSite(input: { name: $name }) { site { id } } }',
       { name: unique('site') },
     )
-  ).registerSite.id;
+  ).createSite.site.id;
 
 interface Amount {
   kind: string;
   amount: number;
 }
 const register = (site: string, resources: Amount[]) =>
-  api.ask<{ registerMachine: { id: string; resources: (Amount & { used: number })[] } }>(
-    `mutation ($site: ID!, $resources: [ResourceAmountInput!]!) { registerMachine(input:
-      { site: $site, name: "m", cpus: 4, memoryMb: 100, resources: $resources }) { id resources { kind amount used } } }`,
+  api.ask<{ createMachine: { machine: { id: string; resources: (Amount & { used: number })[] } } }>(
+    `mutation ($site: ID!, $resources: [ResourceAmountInput!]!) { createMachine(input:
+      { siteId: $site, name: "m", cpus: 4, memoryMb: 100, resources: $resources }) { machine { id resources { kind amount used } } } }`,
     { site, resources },
   );
 const submit = (resourcesPerTask: Amount[], allowUnfit = false) =>
@@ -39,7 +39,7 @@ test('a machine has what it is registered with, and jobs ask for kinds that ther
     { kind: 'tape-drive', amount: 1 },
     { kind: 'gpu:a100', amount: 4 },
   ]);
-  expect(data.registerMachine.resources).toEqual([
+  expect(data.createMachine.machine.resources).toEqual([
     { kind: 'gpu:a100', amount: 4, used: 0 },
     { kind: 'tape-drive', amount: 1, used: 0 },
   ]);
@@ -82,24 +82,24 @@ test('what is no kind or amount is refused by name', async () => {
 
 test('a machine keeps what its jobs hold', async () => {
   const site = await newSite();
-  const { id } = (await register(site, [{ kind: 'disk', amount: 3 }])).data.registerMachine;
+  const { id } = (await register(site, [{ kind: 'disk', amount: 3 }])).data.createMachine.machine;
   const number = Number(id.split('_')[1]);
   await api.db.pool.query(`UPDATE machines SET resources_used = '{"disk": 2}' WHERE id = $1`, [number]);
   const change = (resources: Amount[]) =>
-    api.ask<{ updateMachine: { resources: object[] } }>(
-      `mutation ($machine: ID!, $resources: [ResourceAmountInput!]) { updateMachine(input: { machine: $machine, resources: $resources }) {
-        resources { kind amount used } } }`,
+    api.ask<{ updateMachine: { machine: { resources: object[] } } }>(
+      `mutation ($machine: ID!, $resources: [ResourceAmountInput!]) { updateMachine(input: { machineId: $machine, resources: $resources }) {
+        machine { resources { kind amount used } } } }`,
       { machine: id, resources },
     );
   expect(messageOf(await change([{ kind: 'disk', amount: 1 }]))).toMatch(/CONFLICT.*jobs use 2 disk/s);
   expect(messageOf(await change([]))).toMatch(/jobs use 2 disk/);
   const { data } = await change([{ kind: 'disk', amount: 2 }]);
-  expect(data.updateMachine.resources).toEqual([{ kind: 'disk', amount: 2, used: 2 }]);
+  expect(data.updateMachine.machine.resources).toEqual([{ kind: 'disk', amount: 2, used: 2 }]);
 });
 
 const label = (machine: string, labels: { name: string; value?: string }[]) =>
-  api.ask<{ updateMachine: { labels: { name: string; value: string }[] } }>(
-    `mutation ($machine: ID!, $labels: [MachineLabelInput!]) { updateMachine(input: { machine: $machine, labels: $labels }) { labels { name value } } }`,
+  api.ask<{ updateMachine: { machine: { labels: { name: string; value: string }[] } } }>(
+    `mutation ($machine: ID!, $labels: [MachineLabelInput!]) { updateMachine(input: { machineId: $machine, labels: $labels }) { machine { labels { name value } } } }`,
     { machine, labels },
   );
 const submitWhere = async (machineConstraint: string, allowUnfit = false) =>
@@ -115,8 +115,8 @@ const submitWhere = async (machineConstraint: string, allowUnfit = false) =>
 
 test('a job asks for labels; what no machine is, is said with the part that fails', async () => {
   const { data } = await register(await newSite(), []);
-  const labeled = await label(data.registerMachine.id, [{ name: 'gen', value: '3' }, { name: 'fast' }]);
-  expect(labeled.data.updateMachine.labels).toEqual([
+  const labeled = await label(data.createMachine.machine.id, [{ name: 'gen', value: '3' }, { name: 'fast' }]);
+  expect(labeled.data.updateMachine.machine.labels).toEqual([
     { name: 'fast', value: '' },
     { name: 'gen', value: '3' },
   ]);
@@ -165,7 +165,7 @@ test('a job in an image runs only where an agent runs images', async () => {
       )
     ).job.whyWaiting;
   const { data } = await register(await newSite(), []);
-  await label(data.registerMachine.id, [{ name: 'kept' }]);
+  await label(data.createMachine.machine.id, [{ name: 'kept' }]);
   expect((await submitIn({})).errors).toEqual([
     { field: 'image', message: expect.stringMatching(/image: debian:12 can never run.*AGENT_IMAGES/) },
   ]);
@@ -182,7 +182,7 @@ test('a job in an image runs only where an agent runs images', async () => {
   const long = `kept${' or other'.repeat(454)}`;
   const waiting = await submitIn({ machineConstraint: deep }, true);
   expect((await why(waiting.jobs[0]?.id)).code).toBe('NEVER_FITS_CONSTRAINT');
-  await label(data.registerMachine.id, [{ name: 'kept' }, { name: 'containers', value: 'bubblewrap' }]);
+  await label(data.createMachine.machine.id, [{ name: 'kept' }, { name: 'containers', value: 'bubblewrap' }]);
   for (const id of [lacking, waiting].map(({ jobs }) => jobs[0]?.id))
     expect((await why(id)).code).not.toBe('NEVER_FITS_CONSTRAINT');
   // What there is, is remembered for two seconds.
@@ -222,14 +222,14 @@ test('what is no label is refused by name', async () => {
     [[{ name: 'a' }, { name: 'a' }], /labels\[1\]\.name.*each name once/s],
     [[{ name: 'a', value: 'x'.repeat(201) }], /labels\[0\]\.value.*200/s],
   ] as const)
-    expect(messageOf(await label(data.registerMachine.id, [...labels]))).toMatch(message);
+    expect(messageOf(await label(data.createMachine.machine.id, [...labels]))).toMatch(message);
 });
 
 test('a job says how its tasks are spread; what no machines could do is refused with what there is', async () => {
   const site = await newSite();
   for (const name of ['a', 'b'])
     await api.must(
-      `mutation ($site: ID!, $name: String!) { registerMachine(input: { site: $site, name: $name, cpus: 4, memoryMb: 100, os: "spread" }) { id } }`,
+      `mutation ($site: ID!, $name: String!) { createMachine(input: { siteId: $site, name: $name, cpus: 4, memoryMb: 100, os: "spread" }) { machine { id } } }`,
       { site, name },
     );
   const spread = async (job: object) =>
@@ -300,15 +300,15 @@ test('kinds of resources are listed with what there is, used, free where jobs ar
   const license = unique('license');
   const ids = await Promise.all(
     [here, here, there].map(async (site, i) => {
-      const { registerMachine } = await api.must<{ registerMachine: { id: string } }>(
-        `mutation ($site: ID!, $name: String!, $of: [ResourceAmountInput!]!, $devices: [DeviceInput!]!) { registerMachine(input:
-          { site: $site, name: $name, cpus: 4, memoryMb: 100, resources: $of, devices: $devices }) { id } }`,
+      const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
+        `mutation ($site: ID!, $name: String!, $of: [ResourceAmountInput!]!, $devices: [DeviceInput!]!) { createMachine(input:
+          { siteId: $site, name: $name, cpus: 4, memoryMb: 100, resources: $of, devices: $devices }) { machine { id } } }`,
         {
           ...{ site, name: `m${i}`, of: [{ kind: disk, amount: 10 * (i + 1) }] },
           devices: [{ id: 'd0', kind: `${disk}.gpu`, model: `model${i % 2}`, shares: 2 }],
         },
       );
-      return Number(registerMachine.id.split('_')[1]);
+      return Number(createMachine.machine.id.split('_')[1]);
     }),
   );
   // The second one has no agent; nobody knows what is free there.
@@ -322,7 +322,7 @@ test('kinds of resources are listed with what there is, used, free where jobs ar
     [null, 4],
   ])
     await api.must(
-      `mutation ($site: ID, $kind: String!, $copies: Int!) { registerLicense(input: { site: $site, kind: $kind, copies: $copies }) { id } }`,
+      `mutation ($site: ID, $kind: String!, $copies: Int!) { createLicense(input: { siteId: $site, kind: $kind, copies: $copies }) { license { id } } }`,
       { site, kind: license, copies },
     );
   await api.db.pool.query('UPDATE licenses SET in_use = 1 WHERE kind = $1', [license]);
@@ -368,12 +368,22 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
     ['a', 4, 0],
     ['b', 8, 2],
   ] as const)
-    await api.must(`mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }`, {
-      input: {
-        ...{ site, name, cpus, memoryMb: 100, os: 'parted', labels: [{ name: 'gen', value: String(cpus) }] },
-        resources: gpus > 0 ? [{ kind: 'parted-gpu', amount: gpus }] : [],
+    await api.must(
+      `mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }`,
+      {
+        input: {
+          ...{
+            site,
+            name,
+            cpus,
+            memoryMb: 100,
+            os: 'parted',
+            labels: [{ name: 'gen', value: String(cpus) }],
+          },
+          resources: gpus > 0 ? [{ kind: 'parted-gpu', amount: gpus }] : [],
+        },
       },
-    });
+    );
   const FIELDS = `tasks cpusPerTask cpus memoryMbPerTask resourcesPerTask { kind amount } machineConstraint
     parts { tasks cpusPerTask memoryMbPerTask resourcesPerTask { kind amount } tasksPerMachine { min max } exclusive allAlike sameSwitch { maxWaitS } machineConstraint }`;
   const submitParts = async (job: object) =>
@@ -477,13 +487,13 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
   const change = async (id: string, set: object) =>
     (
       await api.must<{
-        changeJobs: { jobs: { cpus: number }[]; unchanged: { code: string; message: string }[] };
+        updateJobs: { jobs: { cpus: number }[]; unchanged: { code: string; message: string }[] };
       }>(
-        `mutation ($id: ID!, $set: JobChangesInput!) { changeJobs(input: { selection: { ids: [$id] }, set: $set }) {
+        `mutation ($id: ID!, $set: JobChangesInput!) { updateJobs(input: { selection: { ids: [$id] }, set: $set }) {
           jobs { cpus machineConstraint } unchanged { code message } } }`,
         { id, set },
       )
-    ).changeJobs;
+    ).updateJobs;
   const heldJob = async (job: object): Promise<string> =>
     (
       await api.must<{ submitJobs: { jobIds: string[] } }>(
@@ -508,9 +518,9 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
 test('jobs ask for devices by what they are, of machines whose devices of one kind may differ', async () => {
   const site = await newSite();
   const machine = (devices: object[]) =>
-    api.ask<{ registerMachine: { devices: { id: string; oneUser: boolean }[] } }>(
-      `mutation ($site: ID!, $devices: [DeviceInput!]!) { registerMachine(input:
-        { site: $site, name: "unlike", cpus: 4, memoryMb: 100, devices: $devices }) { devices { id oneUser } } }`,
+    api.ask<{ createMachine: { machine: { devices: { id: string; oneUser: boolean }[] } } }>(
+      `mutation ($site: ID!, $devices: [DeviceInput!]!) { createMachine(input:
+        { siteId: $site, name: "unlike", cpus: 4, memoryMb: 100, devices: $devices }) { machine { devices { id oneUser } } } }`,
       { site, devices },
     );
   const device = (id: string, memoryMb: number, given = {}) => ({
@@ -525,7 +535,7 @@ test('jobs ask for devices by what they are, of machines whose devices of one ki
     device('b', 80_000, { oneUser: true }),
     device('c', 80_000, { model: 'h100' }),
   ]);
-  expect(data.registerMachine.devices).toEqual([
+  expect(data.createMachine.machine.devices).toEqual([
     { id: 'a', oneUser: false },
     { id: 'b', oneUser: true },
     { id: 'c', oneUser: false },

@@ -35,7 +35,7 @@ describe('jobs that have not ended', () => {
     ]);
     // Another user's share is theirs.
     expect((await api.ask(SUBMIT, { jobs: jobs(5) }, bob.key)).errors).toBeUndefined();
-    const cancel = `mutation { cancelJobs(selection: { ids: ["${submitJobs.jobs[0]!.id}"] }) { jobs { state } } }`;
+    const cancel = `mutation { cancelJobs(input: { selection: { ids: ["${submitJobs.jobs[0]!.id}"] } }) { jobs { state } } }`;
     await api.must(cancel, {}, ann.key);
     expect((await api.ask(SUBMIT, { jobs: jobs(2) }, ann.key)).errors).toBeUndefined();
     expect(await limits(ann.key)).toMatchObject({ LIVE_JOBS: { used: 5 } });
@@ -51,11 +51,11 @@ describe('jobs that have not ended', () => {
       { extensions: { code: 'LIMIT_EXCEEDED', limit: 20_000 } },
     ]);
     const { id } = (
-      await api.must<{ registerSite: { id: string } }>(
-        'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
+      await api.must<{ createSite: { site: { id: string } } }>(
+        'mutation ($name: String!) { createSite(input: { name: $name }) { site { id } } }',
         { name: unique('site') },
       )
-    ).registerSite;
+    ).createSite.site;
     const inputs = Array.from({ length: 100 }, () => ({ sizeMb: 1, site: id }));
     expect((await api.ask(SUBMIT, { jobs: jobs(1, { inputs }) }, carl.key)).errors).toMatchObject([
       { extensions: { code: 'LIMIT_EXCEEDED' } },
@@ -93,11 +93,11 @@ describe('jobs that have not ended', () => {
 });
 
 test('outputs are bounded by user: beyond it they are short, no job fails for it, and what is removed makes room', async () => {
-  const register = `mutation ($name: String!) { registerSite(input: { name: $name }) { id } }`;
-  const site = (await api.must<{ registerSite: { id: string } }>(register, { name: unique('site') }))
-    .registerSite.id;
+  const register = `mutation ($name: String!) { createSite(input: { name: $name }) { site { id } } }`;
+  const site = (await api.must<{ createSite: { site: { id: string } } }>(register, { name: unique('site') }))
+    .createSite.site.id;
   await api.must(
-    `mutation { registerMachine(input: { site: "${site}", name: "m", os: "outputs", cpus: 8, memoryMb: 1000 }) { id } }`,
+    `mutation { createMachine(input: { siteId: "${site}", name: "m", os: "outputs", cpus: 8, memoryMb: 1000 }) { machine { id } } }`,
   );
   const agent = (await api.user('AGENT', unique('agent'), site)).key;
   const agentId = await api.serve(site, agent);
@@ -192,7 +192,7 @@ describe('a key', () => {
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { id expiresAt } } }';
   type Made = { createApiKey: { secret: string; apiKey: { id: string; expiresAt: string | null } } };
   const ROTATE =
-    'mutation ($id: ID!) { rotateApiKey(apiKey: $id, name: "new") { secret apiKey { id expiresAt } } }';
+    'mutation ($id: ID!) { rotateApiKey(input: { apiKeyId: $id, name: "new" }) { secret apiKey { id expiresAt } } }';
   const make = async (key: string, input: object = {}) =>
     (await api.must<Made>(CREATE, { input: { name: 'made', ...input } }, key)).createApiKey;
   const status = async (key: string) => (await api.ask('{ viewer { id } }', {}, key)).status;
@@ -212,7 +212,11 @@ describe('a key', () => {
       { extensions: { code: 'BAD_USER_INPUT' }, message: expect.stringContaining(soon) },
     ]);
     const grandchild = await make(child.secret);
-    await api.must(`mutation { revokeApiKey(apiKey: "${brief.apiKey.id}") { id } }`, {}, eve.key);
+    await api.must(
+      `mutation { revokeApiKey(input: { apiKeyId: "${brief.apiKey.id}" }) { apiKey { id } } }`,
+      {},
+      eve.key,
+    );
     expect([
       await status(eve.key),
       await status(brief.secret),
@@ -239,7 +243,11 @@ describe('a key', () => {
     const other = await api.user('USER', unique('other'));
     const foreign = await api.ask(ROTATE, { id: made.apiKey.id }, other.key);
     expect(foreign.errors).toMatchObject([{ extensions: { code: 'NOT_FOUND' } }]);
-    await api.must(`mutation { revokeApiKey(apiKey: "${made.apiKey.id}") { id } }`, {}, ida.key);
+    await api.must(
+      `mutation { revokeApiKey(input: { apiKeyId: "${made.apiKey.id}" }) { apiKey { id } } }`,
+      {},
+      ida.key,
+    );
     expect(await good()).toEqual([401, 401, 401]);
   });
 
@@ -254,7 +262,11 @@ describe('a key', () => {
       brief.secret,
     );
     expect(made.apiKey.expiresAt).toBe(soon);
-    await api.must(`mutation { revokeApiKey(apiKey: "${brief.apiKey.id}") { id } }`, {}, kay.key);
+    await api.must(
+      `mutation { revokeApiKey(input: { apiKeyId: "${brief.apiKey.id}" }) { apiKey { id } } }`,
+      {},
+      kay.key,
+    );
     expect(await status(made.secret)).toBe(401);
 
     const portal = await make(api.adminKey, { user: kay.id, actsForUsers: true });
@@ -324,7 +336,11 @@ describe('a key', () => {
       { extensions: { code: 'LIMIT_EXCEEDED' } },
     ]);
     expect(await limits(fay.key)).toMatchObject({ API_KEYS: { used: 4, allowed: 4 } });
-    await api.must(`mutation { revokeApiKey(apiKey: "${made[0]!.apiKey.id}") { id } }`, {}, fay.key);
+    await api.must(
+      `mutation { revokeApiKey(input: { apiKeyId: "${made[0]!.apiKey.id}" }) { apiKey { id } } }`,
+      {},
+      fay.key,
+    );
     expect((await api.ask(CREATE, { input: { name: 'x' } }, fay.key)).errors).toBeUndefined();
     // Also of many at once.
     const gus = await api.user('USER', unique('gus'));

@@ -31,7 +31,7 @@ interface Simulation {
 const FIELDS = `id state progress endedAt policyVersion message user { id }
   result { jobs leftOut happened { waitMeanS } all { baseline { ended neverStarted waitMeanS deadlineMisses } candidate { ended waitMeanS } difference { ended deadlineMisses waitMeanS } }
   userClasses { userClass comparison { baseline { ended } } } sites { site { id } comparison { baseline { ended utilization } candidate { utilization } } ownScheduler { message runs waitMeanS at stale } } }`;
-const SIMULATE = `mutation ($input: SimulateInput!) { simulate(input: $input) { ${FIELDS} } }`;
+const SIMULATE = `mutation ($input: CreateSimulationInput!) { createSimulation(input: $input) { simulation { ${FIELDS} } } }`;
 const WINDOW = { candidate: FCFS, from: iso(T0 - 1), to: iso(T0 + 1000) };
 
 const workers: SimulationWorker[] = [];
@@ -75,15 +75,20 @@ function startWorker(simulate: Simulate, config = {}, leaseS = 15): SimulationWo
 }
 
 async function simulate(change: object = {}, key = api.adminKey): Promise<Simulation> {
-  return (await api.must<{ simulate: Simulation }>(SIMULATE, { input: { ...WINDOW, ...change } }, key))
-    .simulate;
+  return (
+    await api.must<{ createSimulation: { simulation: Simulation } }>(
+      SIMULATE,
+      { input: { ...WINDOW, ...change } },
+      key,
+    )
+  ).createSimulation.simulation;
 }
 async function simulation(id: string): Promise<Simulation> {
   const query = `query ($id: ID!) { simulation(id: $id) { ${FIELDS} } }`;
   return (await api.must<{ simulation: Simulation }>(query, { id })).simulation;
 }
 const cancel = (id: string) =>
-  api.ask(`mutation { cancelSimulation(simulation: "${id}") { state endedAt } }`);
+  api.ask(`mutation { cancelSimulation(input: { simulationId: "${id}" }) { simulation { state endedAt } } }`);
 
 /** Never ends by itself; says how far it is. */
 const endless: Simulate = (_, { onProgress, signal }) =>
@@ -97,11 +102,13 @@ const endless: Simulate = (_, { onProgress, signal }) =>
 async function record(): Promise<void> {
   const { pool } = api.db;
   if ((await pool.query('SELECT 1 FROM jobs')).rowCount) return;
-  const { registerSite: site } = await api.must<{ registerSite: { id: string } }>(
-    `mutation { registerSite(input: { name: "${unique('past')}" }) { id } }`,
+  const {
+    createSite: { site },
+  } = await api.must<{ createSite: { site: { id: string } } }>(
+    `mutation { createSite(input: { name: "${unique('past')}" }) { site { id } } }`,
   );
   await api.must(
-    `mutation { registerMachines(inputs: [{ site: "${site.id}", name: "m", cpus: 4, memoryMb: 100, benchmark: 200 }]) { id } }`,
+    `mutation { createMachines(input: { machines: [{ siteId: "${site.id}", name: "m", cpus: 4, memoryMb: 100, benchmark: 200 }] }) { machines { id } } }`,
   );
   const { store } = api.parts;
   const siteId = Number(site.id.split('_')[1]);
@@ -164,25 +171,36 @@ describe('a what-if', () => {
 
   test('is simulated on what the service knows of data and shares', async () => {
     await record();
-    const { registerUser: user } = await api.must<{ registerUser: { id: string } }>(
-      `mutation { registerUser(input: { name: "${unique('u')}", role: USER, quotaShare: 3 }) { id } }`,
+    const {
+      createUser: { user },
+    } = await api.must<{ createUser: { user: { id: string } } }>(
+      `mutation { createUser(input: { name: "${unique('u')}", role: USER, quotaShare: 3 }) { user { id } } }`,
     );
-    const { registerSite: far } = await api.must<{ registerSite: { id: string } }>(
-      `mutation { registerSite(input: { name: "${unique('far')}" }) { id } }`,
+    const {
+      createSite: { site: far },
+    } = await api.must<{ createSite: { site: { id: string } } }>(
+      `mutation { createSite(input: { name: "${unique('far')}" }) { site { id } } }`,
     );
-    const { createScheduler: above } = await api.must<{ createScheduler: { id: string } }>(
-      'mutation { createScheduler(input: { name: "west" }) { id } }',
+    const {
+      createScheduler: { scheduler: above },
+    } = await api.must<{ createScheduler: { scheduler: { id: string } } }>(
+      'mutation { createScheduler(input: { name: "west" }) { scheduler { id } } }',
     );
-    await api.must(`mutation { updateSite(input: { site: "${far.id}", scheduler: "${above.id}" }) { id } }`);
+    await api.must(
+      `mutation { updateSite(input: { siteId: "${far.id}", schedulerId: "${above.id}" }) { site { id } } }`,
+    );
     const { rows } = await api.db.pool.query('SELECT min(id) AS id FROM sites');
     const [from, to] = [Number(far.id.split('_')[1]), rows[0].id as number];
     await api.must(
-      'mutation ($datasets: [DatasetInput!]!) { importDatasets(datasets: $datasets) { created } }',
+      'mutation ($datasets: [DatasetInput!]!) { importDatasets(input: { datasets: $datasets }) { created } }',
       { datasets: [{ name: 'sky', sizeMb: 500, replicas: [far.id] }] },
     );
-    await api.must('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { loss } }', {
-      links: [{ from: far.id, to: `site_${to}`, bandwidthMbPerS: 20, rttS: 0.5, loss: 0.1 }],
-    });
+    await api.must(
+      'mutation ($links: [LinkInput!]!) { setLinkValues(input: { links: $links }) { links { loss } } }',
+      {
+        links: [{ from: far.id, to: `site_${to}`, bandwidthMbPerS: 20, rttS: 0.5, loss: 0.1 }],
+      },
+    );
     let seen: SimulationTask | null = null;
     startWorker(async (task) => {
       seen = task;
@@ -257,12 +275,14 @@ describe('a what-if', () => {
   test('is simulated on devices and labels, with shapes and classes; what was stopped for others has its whole run before it', async () => {
     await record();
     const { store, pool } = { store: api.parts.store, pool: api.db.pool };
-    const { registerSite: cards } = await api.must<{ registerSite: { id: string } }>(
-      `mutation { registerSite(input: { name: "${unique('cards')}" }) { id } }`,
+    const {
+      createSite: { site: cards },
+    } = await api.must<{ createSite: { site: { id: string } } }>(
+      `mutation { createSite(input: { name: "${unique('cards')}" }) { site { id } } }`,
     );
     await api.must(
-      `mutation { registerMachines(inputs: [{ site: "${cards.id}", name: "box", cpus: 4, memoryMb: 100, benchmark: 200,
-         labels: [{ name: "rack", value: "7" }], devices: [{ id: "g0", model: "a100" }, { id: "g1", model: "a100" }] }]) { id } }`,
+      `mutation { createMachines(input: { machines: [{ siteId: "${cards.id}", name: "box", cpus: 4, memoryMb: 100, benchmark: 200,
+         labels: [{ name: "rack", value: "7" }], devices: [{ id: "g0", model: "a100" }, { id: "g1", model: "a100" }] }] }) { machines { id } } }`,
     );
     const siteId = Number(cards.id.split('_')[1]);
     const [{ rows: users }, { rows: machines }] = await Promise.all([
@@ -323,7 +343,7 @@ describe('a what-if', () => {
       run: null,
     });
     expect((await simulation(id)).result?.all.baseline.neverStarted).toBe(0);
-    await api.must('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await api.must('mutation ($ids: [ID!]!) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [`job_${stopped}`, `job_${urgent}`],
     });
   });
@@ -331,11 +351,13 @@ describe('a what-if', () => {
   test('has jobs wait at a site that schedules itself as was observed there, and says so', async () => {
     const { store, pool } = { store: api.parts.store, pool: api.db.pool };
     const name = unique('alps');
-    const { registerSite: alps } = await api.must<{ registerSite: { id: string } }>(
-      `mutation { registerSite(input: { name: "${name}", localPolicy: { kind: "external" } }) { id } }`,
+    const {
+      createSite: { site: alps },
+    } = await api.must<{ createSite: { site: { id: string } } }>(
+      `mutation { createSite(input: { name: "${name}", localPolicy: { kind: "external" } }) { site { id } } }`,
     );
     await api.must(
-      `mutation { registerMachines(inputs: [{ site: "${alps.id}", name: "n1", cpus: 4, memoryMb: 100, benchmark: 200, labels: [{ name: "rack", value: "alps" }] }]) { id } }`,
+      `mutation { createMachines(input: { machines: [{ siteId: "${alps.id}", name: "n1", cpus: 4, memoryMb: 100, benchmark: 200, labels: [{ name: "rack", value: "alps" }] }] }) { machines { id } } }`,
     );
     const siteId = Number(alps.id.split('_')[1]);
     const { rows: users } = await pool.query(`SELECT id FROM users WHERE name = 'admin'`);
@@ -421,7 +443,7 @@ describe('a what-if', () => {
     const updates = api
       .subscriber()
       .iterate<{ simulationUpdated: { cursor: string; simulation: Simulation } }>({
-        query: `subscription ($id: ID, $after: String) { simulationUpdated(simulation: $id, after: $after) {
+        query: `subscription ($id: ID, $after: String) { simulationUpdated(simulationId: $id, after: $after) {
         cursor resyncRequired event { kind objectId } simulation { ${FIELDS} } } }`,
         variables: { id: asked.id, after: latestCursor },
       });
@@ -477,7 +499,9 @@ describe('a what-if', () => {
         state: 'RUNNING',
         progress: 0.25,
       });
-    expect((await cancel(asked.id)).data).toMatchObject({ cancelSimulation: { state: 'CANCELLED' } });
+    expect((await cancel(asked.id)).data).toMatchObject({
+      cancelSimulation: { simulation: { state: 'CANCELLED' } },
+    });
     await expect.poll(() => aborted).toBe(1);
     expect((await cancel(asked.id)).errors?.[0]?.extensions.code).toBe('CONFLICT');
     expect((await cancel('simulation_99999')).errors?.[0]?.extensions.code).toBe('NOT_FOUND');

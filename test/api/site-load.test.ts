@@ -9,12 +9,12 @@ let key = '';
 let agent = '';
 
 beforeAll(async () => {
-  const made = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "alps", localPolicy: { kind: "external", queueLimit: 3 } }) { id } }',
+  const made = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "alps", localPolicy: { kind: "external", queueLimit: 3 } }) { site { id } } }',
   );
-  site = made.registerSite.id;
+  site = made.createSite.site.id;
   await api.must(
-    `mutation { registerMachine(input: { site: "${site}", name: "n1", cpus: 8, memoryMb: 1000 }) { id } }`,
+    `mutation { createMachine(input: { siteId: "${site}", name: "n1", cpus: 8, memoryMb: 1000 }) { machine { id } } }`,
   );
   key = (await api.user('AGENT', 'agent', site)).key;
   agent = await api.serve(site, key);
@@ -158,7 +158,7 @@ test('licenses that its scheduler counts are pools of the site, whose amounts on
     { field: 'licenses', message: expect.stringContaining('ansys') },
   ]);
   const { errors } = await api.ask(
-    `mutation { updateLicense(input: { license: "${pool!.id}", copies: 9 }) { id } }`,
+    `mutation { updateLicense(input: { licenseId: "${pool!.id}", copies: 9 }) { license { id } } }`,
   );
   expect(errors?.[0]?.message).toMatch(/own scheduler counts matlab: its agent reports how many there are/);
   for (const [licenses, fault] of [
@@ -173,7 +173,7 @@ test('licenses that its scheduler counts are pools of the site, whose amounts on
 
 test('a job is refused that names a reservation there, in which it would never start', async () => {
   const times = { from: new Date(Date.now() + 60_000), to: new Date(Date.now() + 3_600_000) };
-  await api.must('mutation ($input: ReserveInput!) { reserve(input: $input) { hold { id } } }', {
+  await api.must('mutation ($input: CreateHoldInput!) { createHold(input: $input) { hold { id } } }', {
     input: { site, name: 'course', tasks: 1, cpus: 1, ...times },
   });
   const query =

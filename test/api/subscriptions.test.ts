@@ -31,7 +31,7 @@ async function submit(jobs: object[], key = api.adminKey): Promise<string[]> {
     .jobIds;
 }
 const act = (field: string, ids: string[]) =>
-  api.must(`mutation ($ids: [ID!]) { ${field}(selection: { ids: $ids }) { jobIds } }`, { ids });
+  api.must(`mutation ($ids: [ID!]) { ${field}(input: { selection: { ids: $ids } }) { jobIds } }`, { ids });
 const latestCursor = async () => (await api.must<{ latestCursor: string }>('{ latestCursor }')).latestCursor;
 
 describe('jobUpdated', () => {
@@ -146,12 +146,12 @@ describe('siteUpdated', () => {
   test('tells of a site, its machines and its licenses', async () => {
     const name = unique('site');
     const after = await latestCursor();
-    const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-      'mutation ($name: String!) { registerSite(input: { name: $name }) { id } }',
+    const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+      'mutation ($name: String!) { createSite(input: { name: $name }) { site { id } } }',
       { name },
     );
-    const query = `subscription ($site: ID, $after: String) { siteUpdated(site: $site, after: $after) { cursor resyncRequired event { kind } site { name state machines { name } } } }`;
-    const site = registerSite.id;
+    const query = `subscription ($site: ID, $after: String) { siteUpdated(siteId: $site, after: $after) { cursor resyncRequired event { kind } site { name state machines { name } } } }`;
+    const site = createSite.site.id;
     const updates = follow<{ event: { kind: string }; site: { state: string; machines: object[] } }>(
       api.subscriber(),
       query,
@@ -161,14 +161,14 @@ describe('siteUpdated', () => {
       .poll(() => updates.got)
       .toMatchObject([{ event: { kind: 'SITE' }, site: { name, state: 'UP' } }]);
     await api.must(
-      'mutation ($site: ID!) { registerMachine(input: { site: $site, name: "m", cpus: 1, memoryMb: 1 }) { id } }',
+      'mutation ($site: ID!) { createMachine(input: { siteId: $site, name: "m", cpus: 1, memoryMb: 1 }) { machine { id } } }',
       { site },
     );
     await api.must(
-      'mutation ($site: ID!) { registerLicense(input: { site: $site, kind: "k", copies: 1 }) { id } }',
+      'mutation ($site: ID!) { createLicense(input: { siteId: $site, kind: "k", copies: 1 }) { license { id } } }',
       { site },
     );
-    await api.must('mutation ($site: ID!) { drainSite(site: $site) { id } }', { site });
+    await api.must('mutation ($site: ID!) { drainSite(input: { siteId: $site }) { site { id } } }', { site });
     await expect
       .poll(() => updates.got.map(({ event }) => event.kind))
       .toEqual(['SITE', 'MACHINE', 'LICENSE', 'SITE']);
@@ -205,12 +205,17 @@ describe('who listens', () => {
       null,
       null,
     ]);
-    await api.must('mutation ($id: ID!) { revokeApiKey(apiKey: $id) { id } }', { id: one.keyId });
+    await api.must('mutation ($id: ID!) { revokeApiKey(input: { apiKeyId: $id }) { apiKey { id } } }', {
+      id: one.keyId,
+    });
     for (const subscription of revoked)
       expect((await settled(subscription)).end).toMatchObject({ error: { code: 4401 } });
-    await api.must('mutation ($user: ID!) { updateUser(input: { user: $user, active: false }) { id } }', {
-      user: other.id,
-    });
+    await api.must(
+      'mutation ($user: ID!) { updateUser(input: { userId: $user, active: false }) { user { id } } }',
+      {
+        user: other.id,
+      },
+    );
     expect((await settled(inactive)).end).toMatchObject({ error: { code: 4401 } });
     expect((await settled(expiring)).end).toMatchObject({ error: { code: 4401 } });
     expect(kept.end).toBeNull();

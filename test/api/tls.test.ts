@@ -41,12 +41,12 @@ test('long queries in any portions, one behind the other', async () => {
 });
 
 test('uploads and downloads of files', async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "s" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "s" }) { site { id } } }',
   );
-  const site = registerSite.id;
+  const site = createSite.site.id;
   await api.must(
-    `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 1, memoryMb: 1000 }) { id } }`,
+    `mutation { createMachine(input: { siteId: "${site}", name: "m", cpus: 1, memoryMb: 1000 }) { machine { id } } }`,
   );
   const { key } = await api.user('AGENT', 'agent', site);
   const agent = await api.serve(site, key);
@@ -88,7 +88,7 @@ test('operations and subscriptions over WebSocket', async () => {
   const news = client.iterate({
     query: 'subscription { siteUpdated(after: "0") { site { name } } }',
   });
-  await api.must('mutation { registerSite(input: { name: "new" }) { id } }');
+  await api.must('mutation { createSite(input: { name: "new" }) { site { id } } }');
   for (;;) {
     const { value } = await news.next();
     if (JSON.stringify(value).includes('"new"')) break;

@@ -7,24 +7,25 @@ import { schedule } from './support/schedule.js';
 
 const api = withApi();
 
-async function change(name: string, type: string, input: object, key?: string): Promise<Json> {
-  const { data, errors } = await api.ask<Record<string, Json>>(
-    `mutation ($input: ${type}!) { ${name}(input: $input) { id name parent { id } children { name } sites { name } removedAt } }`,
+type Change = 'createScheduler' | 'updateScheduler';
+async function change(name: Change, type: string, input: object, key?: string): Promise<Json> {
+  const { data, errors } = await api.ask<Record<Change, { scheduler: Json }>>(
+    `mutation ($input: ${type}!) { ${name}(input: $input) { scheduler { id name parent { id } children { name } sites { name } removedAt } } }`,
     { input },
     key,
   );
   const [error] = errors ?? [];
-  return error ? { code: error.extensions.code, message: error.message } : (data[name] as Json);
+  return error ? { code: error.extensions.code, message: error.message } : data[name].scheduler;
 }
 const create = (name: string, parent: unknown = null) =>
   change('createScheduler', 'CreateSchedulerInput', { name, parent });
 const update = (input: object) => change('updateScheduler', 'UpdateSchedulerInput', input);
 async function remove(scheduler: unknown): Promise<Json> {
   const { data, errors } = await api.ask<Record<string, Json>>(
-    'mutation ($id: ID!) { removeScheduler(scheduler: $id) { id removedAt } }',
+    'mutation ($id: ID!) { removeScheduler(input: { schedulerId: $id }) { scheduler { id removedAt } } }',
     { id: scheduler },
   );
-  return errors?.[0] ? { code: errors[0].extensions.code } : (data.removeScheduler as Json);
+  return errors?.[0] ? { code: errors[0].extensions.code } : (data.removeScheduler?.scheduler as Json);
 }
 
 describe('schedulers', () => {
@@ -32,8 +33,10 @@ describe('schedulers', () => {
     const north = await create('north');
     const below = await create('below', north.id);
     expect(below).toMatchObject({ name: 'below', parent: { id: north.id } });
-    const { registerSite: site } = await api.must<{ registerSite: Json }>(
-      'mutation ($input: RegisterSiteInput!) { registerSite(input: $input) { id scheduler { name } } }',
+    const {
+      createSite: { site },
+    } = await api.must<{ createSite: { site: Json } }>(
+      'mutation ($input: CreateSiteInput!) { createSite(input: $input) { site { id scheduler { name } } } }',
       { input: { name: 'oslo', scheduler: below.id } },
     );
     expect(site.scheduler).toEqual({ name: 'below' });
@@ -120,23 +123,29 @@ describe('jobs in a tree', () => {
       ['a', far.id, 4],
       ['b', west.id, 8],
     ] as const) {
-      const { registerSite } = await api.must<{ registerSite: Json }>(
-        'mutation ($input: RegisterSiteInput!) { registerSite(input: $input) { id } }',
+      const { createSite } = await api.must<{ createSite: { site: Json } }>(
+        'mutation ($input: CreateSiteInput!) { createSite(input: $input) { site { id } } }',
         { input: { name, scheduler } },
       );
-      await api.must('mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }', {
-        input: { site: registerSite.id, name: 'm', cpus, memoryMb: 100 },
-      });
-      const { key } = await api.user('AGENT', `agent-${name}`, String(registerSite.id));
-      await api.serve(String(registerSite.id), key);
+      await api.must(
+        'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
+        {
+          input: { site: createSite.site.id, name: 'm', cpus, memoryMb: 100 },
+        },
+      );
+      const { key } = await api.user('AGENT', `agent-${name}`, String(createSite.site.id));
+      await api.serve(String(createSite.site.id), key);
     }
-    await api.must('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-      input: {
-        expectedVersion: 1,
-        reason: 'test',
-        document: { ...DEFAULT_POLICY, dispatch: { kind: 'grid-tree', queueLimit: 0 } },
+    await api.must(
+      'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { policy { version } } }',
+      {
+        input: {
+          expectedVersion: 1,
+          reason: 'test',
+          document: { ...DEFAULT_POLICY, dispatch: { kind: 'grid-tree', queueLimit: 0 } },
+        },
       },
-    });
+    );
   });
 
   test('tell what they would like, who has them, and their path; schedulers tell what they hold and their channels', async () => {

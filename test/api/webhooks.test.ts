@@ -34,10 +34,10 @@ it('belong to their users: others see, change, test and remove none; an ADMIN al
   expect(webhook).toMatchObject({ filter, kinds: ['COMPLETED'], enabled: true, failures: 0, lagS: 0 });
   const { id } = webhook;
   const uses = {
-    test: `mutation { testWebhook(webhook: "${id}") { delivered status } }`,
-    rotate: `mutation { rotateWebhookSecret(webhook: "${id}") { secret } }`,
-    change: `mutation { updateWebhook(input: { webhook: "${id}", enabled: false }) { enabled } }`,
-    remove: `mutation { deleteWebhook(webhook: "${id}") { id } }`,
+    test: `mutation { testWebhook(input: { webhookId: "${id}" }) { test { delivered status } } }`,
+    rotate: `mutation { rotateWebhookSecret(input: { webhookId: "${id}" }) { secret } }`,
+    change: `mutation { updateWebhook(input: { webhookId: "${id}", enabled: false }) { webhook { enabled } } }`,
+    remove: `mutation { removeWebhook(input: { webhookId: "${id}" }) { webhook { id } } }`,
   };
   for (const { key } of [other, operator]) {
     for (const use of Object.values(uses)) expect(await codeOf(use, key)).toBe('NOT_FOUND');
@@ -45,14 +45,16 @@ it('belong to their users: others see, change, test and remove none; an ADMIN al
       node: null,
       webhooks: [],
     });
-    expect(await codeOf(`{ webhooks(user: "${one.id}") { id } }`, key)).toBe('FORBIDDEN');
+    expect(await codeOf(`{ webhooks(userId: "${one.id}") { id } }`, key)).toBe('FORBIDDEN');
   }
-  expect(await api.must(uses.test, {}, one.key)).toEqual({ testWebhook: { delivered: true, status: 204 } });
+  expect(await api.must(uses.test, {}, one.key)).toEqual({
+    testWebhook: { test: { delivered: true, status: 204 } },
+  });
   expect(await codeOf(uses.test, api.adminKey)).toBe('NOT_FOUND');
   expect(await codeOf(uses.rotate, api.adminKey)).toBe('NOT_FOUND');
-  expect(await api.must(`{ webhooks(user: "${one.id}") { id } }`)).toEqual({ webhooks: [{ id }] });
-  expect(await api.must(uses.change)).toEqual({ updateWebhook: { enabled: false } });
-  expect(await api.must(uses.remove)).toEqual({ deleteWebhook: { id } });
+  expect(await api.must(`{ webhooks(userId: "${one.id}") { id } }`)).toEqual({ webhooks: [{ id }] });
+  expect(await api.must(uses.change)).toEqual({ updateWebhook: { webhook: { enabled: false } } });
+  expect(await api.must(uses.remove)).toEqual({ removeWebhook: { webhook: { id } } });
 
   const { audit } = await api.must<{ audit: { nodes: Json[] } }>(
     '{ audit(first: 3) { nodes { action target targetName before after user { name } } } }',
@@ -95,7 +97,7 @@ it('a portal that acts for a user can neither make nor change them', async () =>
   const { createWebhook } = await create(user.key);
   const portal = await api.user('USER', unique('p'));
   const { createApiKey } = await api.must<{ createApiKey: { secret: string } }>(
-    `mutation { createApiKey(input: { user: "${portal.id}", name: "p", actsForUsers: true }) { secret } }`,
+    `mutation { createApiKey(input: { userId: "${portal.id}", name: "p", actsForUsers: true }) { secret } }`,
   );
   const { viewer } = await api.must<{ viewer: { name: string } }>('{ viewer { name } }', {}, user.key);
   const ask = async (query: string) => {
@@ -114,8 +116,8 @@ it('a portal that acts for a user can neither make nor change them', async () =>
   expect((await ask('{ webhooks { id } }')).data).toEqual({ webhooks: [{ id }] });
   for (const query of [
     `mutation { createWebhook(input: { name: "x", url: "${endpoint.url}" }) { secret } }`,
-    `mutation { updateWebhook(input: { webhook: "${id}", url: "https://elsewhere.example/" }) { id } }`,
-    `mutation { rotateWebhookSecret(webhook: "${id}") { secret } }`,
+    `mutation { updateWebhook(input: { webhookId: "${id}", url: "https://elsewhere.example/" }) { webhook { id } } }`,
+    `mutation { rotateWebhookSecret(input: { webhookId: "${id}" }) { secret } }`,
   ])
     expect((await ask(query)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
 });

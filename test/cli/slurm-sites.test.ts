@@ -28,23 +28,26 @@ beforeAll(async () => {
   service = await serve(home);
   execFileSync(process.execPath, [packagePath('bin', 'switchyard.js'), 'slurm', 'install', bin]);
   const admin = readFileSync(join(home, 'admin.key'), 'utf8').trim();
-  const { registerSite } = await ask<{ registerSite: { id: string } }>(
+  const { createSite } = await ask<{ createSite: { site: { id: string } } }>(
     admin,
-    'mutation { registerSite(input: { name: "alps", localPolicy: { kind: "external" } }) { id } }',
+    'mutation { createSite(input: { name: "alps", localPolicy: { kind: "external" } }) { site { id } } }',
   );
-  const site = registerSite.id;
+  const site = createSite.site.id;
   const machines = ['n1', 'n2'].map(
     (name) => `{ site: "${site}", name: "${name}", cpus: 16, memoryMb: 1000 }`,
   );
-  await ask(admin, `mutation { registerMachines(inputs: [${machines.join()}]) { id } }`);
-  const { registerUser } = await ask<{ registerUser: { id: string } }>(
+  await ask(
     admin,
-    'mutation { registerUser(input: { name: "agent-of-alps", role: AGENT }) { id } }',
+    `mutation { createMachines(input: { machines: [${machines.join()}] }) { machines { id } } }`,
+  );
+  const { createUser } = await ask<{ createUser: { user: { id: string } } }>(
+    admin,
+    'mutation { createUser(input: { name: "agent-of-alps", role: AGENT }) { user { id } } }',
   );
   const { createApiKey } = await ask<{ createApiKey: { secret: string } }>(
     admin,
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
-    { input: { user: registerUser.id, name: 'alps', site } },
+    { input: { userId: createUser.user.id, name: 'alps', siteId: site } },
   );
   const input = { site, identity: 'i', instance: '1', host: 'login', version: '1', protocol: 3 };
   const { registerAgent } = await ask<{ registerAgent: { agent: { id: string } } }>(

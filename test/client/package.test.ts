@@ -61,7 +61,7 @@ it('does what docs/typescript.md shows, with nothing but what it depends on', as
   await vi.waitFor(
     async () => {
       const { cancelJobs } = await api.must<{ cancelJobs: { jobIds: string[] } }>(
-        'mutation { cancelJobs(selection: { filter: { application: "echo" } }) { jobIds } }',
+        'mutation { cancelJobs(input: { selection: { filter: { application: "echo" } } }) { jobIds } }',
       );
       expect(cancelJobs.jobIds).toHaveLength(1);
     },

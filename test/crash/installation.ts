@@ -204,16 +204,19 @@ export class Installation {
 
   /** Registers a site; `localPolicy` as GraphQL. Answers with the key of an agent of it. */
   async addSite(name: string, localPolicy: string): Promise<{ id: string; key: string }> {
-    const { site, user } = await this.ask<{ site: { id: string }; user: { id: string } }>(
-      `mutation { site: registerSite(input: { name: "${name}", localPolicy: ${localPolicy} }) { id }
-        user: registerUser(input: { name: "agent-${name}", role: AGENT }) { id } }`,
+    const {
+      site,
+      user: { user },
+    } = await this.ask<{ site: { site: { id: string } }; user: { user: { id: string } } }>(
+      `mutation { site: createSite(input: { name: "${name}", localPolicy: ${localPolicy} }) { site { id } }
+        user: createUser(input: { name: "agent-${name}", role: AGENT }) { user { id } } }`,
       {},
     );
     const { createApiKey } = await this.ask<{ createApiKey: { secret: string } }>(
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
-      { input: { user: user.id, name, site: site.id } },
+      { input: { userId: user.id, name, siteId: site.site.id } },
     );
-    return { id: site.id, key: createApiKey.secret };
+    return { id: site.site.id, key: createApiKey.secret };
   }
 
   /** Has jobs dispatched by another policy from now on. */
@@ -222,12 +225,15 @@ export class Installation {
       'query { policy { version document } }',
       {},
     );
-    await this.ask('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-      input: {
-        ...{ expectedVersion: policy.version, reason: 'another policy' },
-        document: { ...policy.document, dispatch },
+    await this.ask(
+      'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { policy { version } } }',
+      {
+        input: {
+          ...{ expectedVersion: policy.version, reason: 'another policy' },
+          document: { ...policy.document, dispatch },
+        },
       },
-    });
+    );
   }
 
   /** What real processes wrote: `job epoch` a line, once for each launch. */

@@ -64,8 +64,10 @@ async function record(jobs: number): Promise<void> {
 async function simulate(to: string): Promise<string> {
   // Nothing waited, since nobody ran it.
   const input = { candidate: CANDIDATE, from: FROM, to, acceptDistance: true };
-  const { simulate } = await service.ask<{ simulate: { id: string } }>(
-    'mutation ($input: SimulateInput!) { simulate(input: $input) { id } }',
+  const {
+    createSimulation: { simulation: simulate },
+  } = await service.ask<{ createSimulation: { simulation: { id: string } } }>(
+    'mutation ($input: CreateSimulationInput!) { createSimulation(input: $input) { simulation { id } } }',
     { input },
   );
   return simulate.id;
@@ -81,7 +83,7 @@ async function follow(id: string, seen: (news: Simulation) => void = () => {}): 
   });
   try {
     const news = client.iterate<{ simulationUpdated: { simulation: Simulation } }>({
-      query: `subscription ($id: ID!) { simulationUpdated(simulation: $id, after: "0") {
+      query: `subscription ($id: ID!) { simulationUpdated(simulationId: $id, after: "0") {
         simulation { id state progress message result { jobs all { baseline { ended waitMeanS } candidate { ended waitMeanS } } } } } }`,
       variables: { id },
     });

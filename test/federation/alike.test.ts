@@ -187,15 +187,20 @@ class Live {
 
   async end(number: number): Promise<void> {
     const ids = [`job_${this.jobs.get(number)}`];
-    await api.must('mutation ($s: JobSelection!) { cancelJobs(selection: $s) { jobIds } }', { s: { ids } });
+    await api.must('mutation ($s: JobSelection!) { cancelJobs(input: { selection: $s }) { jobIds } }', {
+      s: { ids },
+    });
   }
 
   async isolate(isolated: boolean): Promise<void> {
     const mutation = isolated ? 'isolatePeer' : 'rejoinPeer';
     for (const site of sites.values())
-      await api.must(`mutation ($peer: ID!) { ${mutation}(peer: $peer) { isolated } }`, {
-        peer: `site_${site}`,
-      });
+      await api.must(
+        `mutation ($peer: ID!) { ${mutation}(input: { siteId: $peer }) { peer { isolated } } }`,
+        {
+          peer: `site_${site}`,
+        },
+      );
   }
 
   async settle(now: number, load: ToldLoad | null = null): Promise<void> {
@@ -243,26 +248,29 @@ const JOB: Omit<OfferedJob, 'request' | 'hops' | 'visited' | 'os'> = {
 };
 
 beforeAll(async () => {
-  const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-    'mutation { registerSite(input: { name: "home" }) { id } }',
+  const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+    'mutation { createSite(input: { name: "home" }) { site { id } } }',
   );
-  await api.must('mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }', {
-    input: {
-      site: registerSite.id,
-      name: 'm',
-      cpus: 4,
-      memoryMb: 4_000,
-      benchmark: 100,
-      os: 'home',
-      architecture: 'x64',
+  await api.must(
+    'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
+    {
+      input: {
+        site: createSite.site.id,
+        name: 'm',
+        cpus: 4,
+        memoryMb: 4_000,
+        benchmark: 100,
+        os: 'home',
+        architecture: 'x64',
+      },
     },
-  });
+  );
 });
 
 async function federate(forward: Forward): Promise<void> {
   for (const name of PEERS) {
-    const { federate } = await api.must<{ federate: { peer: { site: { id: string } } } }>(
-      'mutation ($input: FederationPeerInput!) { federate(input: $input) { peer { site { id } } } }',
+    const { setPeer: federate } = await api.must<{ setPeer: { peer: { site: { id: string } } } }>(
+      'mutation ($input: SetPeerInput!) { setPeer(input: $input) { peer { site { id } } } }',
       { input: { name, forward, hops: HOPS, neededAfterS: NEEDED_AFTER_S } },
     );
     sites.set(name, Number(federate.peer.site.id.slice('site_'.length)));

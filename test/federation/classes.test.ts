@@ -22,21 +22,27 @@ test('a job with a class and a device by its model runs at the peer in its class
     const { policy } = await at.must<{ policy: { version: number; document: object } }>(
       '{ policy { version document } }',
     );
-    await at.must('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-      input: {
-        document: { ...policy.document, classes },
-        expectedVersion: policy.version,
-        reason: 'classes',
+    await at.must(
+      'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { policy { version } } }',
+      {
+        input: {
+          document: { ...policy.document, classes },
+          expectedVersion: policy.version,
+          reason: 'classes',
+        },
       },
-    });
+    );
   };
   const setDevices = async (at: PeerService, devices: object[]) => {
     const { machines } = await at.must<{ machines: { nodes: { id: string }[] } }>(
       '{ machines { nodes { id } } }',
     );
-    await at.must('mutation ($input: UpdateMachineInput!) { updateMachine(input: $input) { id } }', {
-      input: { machine: machines.nodes[0]?.id, devices },
-    });
+    await at.must(
+      'mutation ($input: UpdateMachineInput!) { updateMachine(input: $input) { machine { id } } }',
+      {
+        input: { machine: machines.nodes[0]?.id, devices },
+      },
+    );
   };
   const spare = { scavenger: true, charged: false };
   await setClasses(a, { spare, urgent: { rank: 5 } });

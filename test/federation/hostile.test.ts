@@ -739,11 +739,13 @@ test('a guest hands over files of its own runs only, with names below the run, a
   const { rows } = await b.api.db.pool.query(
     `SELECT k.id, k.user_id FROM api_keys k JOIN users u ON u.id = k.user_id WHERE u.name = 'peer-fourth'`,
   );
-  await b.must('mutation ($id: ID!) { revokeApiKey(apiKey: $id) { id } }', { id: `apikey_${rows[0].id}` });
+  await b.must('mutation ($id: ID!) { revokeApiKey(input: { apiKeyId: $id }) { apiKey { id } } }', {
+    id: `apikey_${rows[0].id}`,
+  });
   await until('the key is refused', async () => (await put(kept.id, 0, 'good')).status === 401);
   const { createApiKey } = await b.must<{ createApiKey: { secret: string } }>(
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
-    { input: { user: `user_${rows[0].user_id}`, name: 'new', site } },
+    { input: { userId: `user_${rows[0].user_id}`, name: 'new', site } },
   );
   const renewed = createApiKey.secret;
   expect(await (await put(kept.id, 0, 'good', 'good', renewed)).json()).toMatchObject({ receivedBytes: 4 });

@@ -140,14 +140,17 @@ beforeAll(async () => {
     '{ policy { version document } }',
   );
   const classes = { spare: { scavenger: true } };
-  await b.must('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-    input: {
-      document: { ...policy.document, classes },
-      expectedVersion: policy.version,
-      reason: 'a class',
+  await b.must(
+    'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { policy { version } } }',
+    {
+      input: {
+        document: { ...policy.document, classes },
+        expectedVersion: policy.version,
+        reason: 'a class',
+      },
     },
-  });
-  await b.must('mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }', {
+  );
+  await b.must('mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }', {
     input: {
       ...{ site: b.site, name: 'gpus', cpus: 4, memoryMb: 4_000, benchmark: 100, os: 'other' },
       ...{ architecture: 'x64', devices: [{ id: 'gpu0', kind: 'gpu', model: 'a100' }] },
@@ -185,7 +188,7 @@ test.each(owners)(
     expect(new Set(exchanges.map(({ protocol }) => protocol))).toEqual(new Set([version]));
     expect(new Set(owner.refused)).toEqual(new Set([3, 2].filter((one) => one > version)));
     expect(new Set(owner.strange.map((query) => /exchangeJobs/.test(query)))).toEqual(new Set([true]));
-    await b.must('mutation ($peer: ID!) { isolatePeer(peer: $peer) { isolated } }', {
+    await b.must('mutation ($peer: ID!) { isolatePeer(input: { siteId: $peer }) { peer { isolated } } }', {
       peer: (await b.peer(name)).site.id,
     });
   },

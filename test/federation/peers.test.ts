@@ -94,9 +94,12 @@ test('cancel, hold, release and boost go across, for what waits there and for wh
   const ids = (await a.submit([101, 102, 103], toB)) as [string, string, string];
   const [boosted, held, cancelled] = ids;
   await until('they wait at b', async () => (await b.copiesOf(ids)).length === 3);
-  await a.must('mutation ($s: JobSelection!) { reprioritizeJobs(selection: $s, boost: 7) { jobIds } }', {
-    s: { ids: [boosted] },
-  });
+  await a.must(
+    'mutation ($s: JobSelection!) { reprioritizeJobs(input: { selection: $s, boost: 7 }) { jobIds } }',
+    {
+      s: { ids: [boosted] },
+    },
+  );
   await a.change('holdJobs', [held]);
   await a.change('cancelJobs', [cancelled]);
   const over = { state: 'CANCELLED', cause: 'WITHDRAWN' };
@@ -122,7 +125,7 @@ test('isolation, at once: what waits is its owner’s again, what runs ends, and
   const queued = await a.submit([201, 202], toB);
   await until('they wait at b', async () => (await b.copiesOf(queued)).length === 2);
   const change = async (mutation: 'isolatePeer' | 'rejoinPeer') =>
-    b.must(`mutation ($peer: ID!) { ${mutation}(peer: $peer) { isolated } }`, {
+    b.must(`mutation ($peer: ID!) { ${mutation}(input: { siteId: $peer }) { peer { isolated } } }`, {
       peer: (await b.peer('a')).site.id,
     });
   await change('isolatePeer');
@@ -158,7 +161,9 @@ test.each([
     await until('they wait there', async () => (await guest.copiesOf(waiting)).length === 2);
 
     const key = await keyOf(owner, guest.name);
-    await owner.must('mutation ($id: ID!) { revokeApiKey(apiKey: $id) { id } }', { id: key.id });
+    await owner.must('mutation ($id: ID!) { revokeApiKey(input: { apiKeyId: $id }) { apiKey { id } } }', {
+      id: key.id,
+    });
     await until('the guest knows', async () =>
       /revoked|key/.test((await guest.peer(owner.name)).failure ?? ''),
     );
@@ -174,7 +179,7 @@ test.each([
 
     const { createApiKey } = await owner.must<{ createApiKey: { secret: string } }>(
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
-      { input: { user: key.user, name: 'new', site: key.site } },
+      { input: { userId: key.user, name: 'new', siteId: key.site } },
     );
     await guest.federate({ name: owner.name, key: createApiKey.secret });
     await owner.until('all have run', [running, ...waiting], 'COMPLETED');
@@ -198,11 +203,11 @@ async function keyOf(
 
 test('what the other side takes and offers is its administrator’s choice: cap, priority and user of foreign jobs', async () => {
   const user = async (name: string, more: object = {}) => {
-    const { registerUser } = await b.must<{ registerUser: { id: string } }>(
-      'mutation ($input: RegisterUserInput!) { registerUser(input: $input) { id } }',
+    const { createUser } = await b.must<{ createUser: { user: { id: string } } }>(
+      'mutation ($input: CreateUserInput!) { createUser(input: $input) { user { id } } }',
       { input: { name, role: 'USER', ...more } },
     );
-    return registerUser.id;
+    return createUser.user.id;
   };
   const [guests, ann] = [await user('guests'), await user('ann')];
   const settings = { name: 'a', foreignMax: 2, foreignBoost: 50, user: guests };
@@ -238,7 +243,7 @@ test('what the other side takes and offers is its administrator’s choice: cap,
   // The user sees these jobs as their own, and nobody else's; the peer's key sees none.
   const { createApiKey } = await b.must<{ createApiKey: { secret: string } }>(
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
-    { input: { user: ann, name: 'test' } },
+    { input: { userId: ann, name: 'test' } },
   );
   const seen = '{ jobs(first: 100) { nodes { peers { state } foreign { peer { name } job user } } } }';
   expect(await b.must(seen, {}, createApiKey.secret)).toEqual({
@@ -249,7 +254,7 @@ test('what the other side takes and offers is its administrator’s choice: cap,
   expect(asPeer.errors?.[0]?.extensions.code).toBe('FORBIDDEN');
 
   // Quotas of the user here count.
-  await b.must('mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }', {
+  await b.must('mutation ($input: UpdateQuotaInput!) { updateQuota(input: $input) { user { id } } }', {
     input: { user: ann, submissionLimit: 1, submissionPeriodS: 3_600, reason: 'test' },
   });
   await b.federate({ name: 'a', foreignMax: 1_000, foreignBoost: 0 });
@@ -272,7 +277,7 @@ test('nobody acts as an operator by being mapped', async () => {
   const input = { name: 'a', users: [{ name: 'alice', user: id }] };
   for (const wrong of [input, { name: 'a', user: id }]) {
     const { errors } = await b.api.ask(
-      'mutation ($input: FederationPeerInput!) { federate(input: $input) { secret } }',
+      'mutation ($input: SetPeerInput!) { setPeer(input: $input) { secret } }',
       { input: wrong },
     );
     expect(errors?.[0]).toMatchObject({
@@ -353,8 +358,10 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
     uploads: { uploads: [{ path: 'a', url: 'http://files.example/a' }] },
     reservationId: { reservation: 'tomorrow', runTimeLimitS: 60 },
   };
-  const { registerMachine: spare } = await a.must<{ registerMachine: { id: string } }>(
-    'mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }',
+  const {
+    createMachine: { machine: spare },
+  } = await a.must<{ createMachine: { machine: { id: string } } }>(
+    'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     {
       input: {
         ...{ site: a.site, name: 'spare', cpus: 4, memoryMb: 4_000, benchmark: 100, os: 'spare' },
@@ -362,11 +369,11 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
       },
     },
   );
-  await a.must('mutation ($input: RegisterLicenseInput!) { registerLicense(input: $input) { id } }', {
+  await a.must('mutation ($input: CreateLicenseInput!) { createLicense(input: $input) { license { id } } }', {
     input: { kind: 'tape', copies: 1, site: a.site },
   });
   const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000);
-  await a.must('mutation ($input: ReserveInput!) { reserve(input: $input) { hold { id } } }', {
+  await a.must('mutation ($input: CreateHoldInput!) { createHold(input: $input) { hold { id } } }', {
     input: {
       site: a.site,
       name: 'tomorrow',
@@ -459,8 +466,8 @@ test('a job whose data have URLs runs at a peer that fetches them; others stay, 
   const text = 'read at the peer';
   const { url, asked } = await files({ '/good': text, '/other': 'not what the catalog says' });
   const dataset = async (name: string, location: string | null) => {
-    const { createDataset } = await a.must<{ createDataset: { id: string } }>(
-      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+    const { createDataset } = await a.must<{ createDataset: { dataset: { id: string } } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }',
       {
         input: {
           ...{ name, sizeMb: text.length / 1e6, sha256: createHash('sha256').update(text).digest('hex') },
@@ -468,7 +475,7 @@ test('a job whose data have URLs runs at a peer that fetches them; others stay, 
         },
       },
     );
-    return { dataset: createDataset.id };
+    return { dataset: createDataset.dataset.id };
   };
   const good = await dataset('good data', `${url}/good`);
   const other = await dataset('other data', `${url}/other`);
@@ -477,7 +484,9 @@ test('a job whose data have URLs runs at a peer that fetches them; others stay, 
   const gone = await dataset('gone', '/data/gone');
 
   const [first] = (await a.submit([650], { ...toB, inputs: [gone, good], held: true })) as [string];
-  await a.must('mutation ($d: ID!) { removeDataset(dataset: $d) { id } }', { d: gone.dataset });
+  await a.must('mutation ($d: ID!) { removeDataset(input: { datasetId: $d }) { dataset { id } } }', {
+    d: gone.dataset,
+  });
   await a.change('releaseJobs', [first]);
   const [again] = (await a.submit([651], { ...toB, inputs: [good] })) as [string];
   await a.until('they have run', [first, again], 'COMPLETED');
@@ -506,7 +515,7 @@ test('a job whose data have URLs runs at a peer that fetches them; others stay, 
   expect(await why(staying[2] as string)).toMatch(/nowhere have no http\(s\) URL/);
   expect(await why(staying[3] as string)).toMatch(/only the amount and the site are known/);
   await a.must(
-    'mutation ($dataset: ID!, $locations: [DatasetLocationInput!]!) { setReplicas(dataset: $dataset, locations: $locations) { id } }',
+    'mutation ($dataset: ID!, $locations: [DatasetLocationInput!]!) { updateReplicas(input: { datasetId: $dataset, locations: $locations }) { dataset { id } } }',
     { dataset: nowhere.dataset, locations: [{ site: a.site, location: `${url}/good` }] },
   );
   await a.until('now it can be fetched', staying.slice(2, 3), 'COMPLETED');
@@ -600,11 +609,11 @@ test('peers are told no address that only this host or its network reaches, howe
 test('a job whose data lie at a site only runs at a peer: agents hand copies to the service, the peer fetches them there', async () => {
   const text = 'only at the site of a';
   const dataset = async (name: string, location: string, size = text.length) => {
-    const { createDataset } = await a.must<{ createDataset: { id: string } }>(
-      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+    const { createDataset } = await a.must<{ createDataset: { dataset: { id: string } } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }',
       { input: { name, sizeMb: size / 1e6, locations: [{ site: a.site, location }] } },
     );
-    return { dataset: createDataset.id };
+    return { dataset: createDataset.dataset.id };
   };
   writeFileSync(join(a.data, 'here'), text);
   mkdirSync(join(a.data, 'directory'));

@@ -185,8 +185,10 @@ export class PeerService {
     const { name, api } = this;
     // The databases are copies of one.
     await api.db.pool.query('UPDATE service SET id = $1', [name]);
-    const { registerSite: site } = await this.must<{ registerSite: { id: string } }>(
-      'mutation ($input: RegisterSiteInput!) { registerSite(input: $input) { id } }',
+    const {
+      createSite: { site },
+    } = await this.must<{ createSite: { site: { id: string } } }>(
+      'mutation ($input: CreateSiteInput!) { createSite(input: $input) { site { id } } }',
       { input: { name: `site-${name}` } },
     );
     this.site = site.id;
@@ -199,9 +201,12 @@ export class PeerService {
       os: name,
       architecture: 'x64',
     };
-    await this.must('mutation ($input: RegisterMachineInput!) { registerMachine(input: $input) { id } }', {
-      input: machine,
-    });
+    await this.must(
+      'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
+      {
+        input: machine,
+      },
+    );
     const { store, queries } = api.parts;
     this.engine = createEngine({
       store,
@@ -275,7 +280,9 @@ export class PeerService {
   }
 
   async change(mutation: 'cancelJobs' | 'holdJobs' | 'releaseJobs', ids: readonly string[]): Promise<void> {
-    await this.must(`mutation ($s: JobSelection!) { ${mutation}(selection: $s) { jobIds } }`, { s: { ids } });
+    await this.must(`mutation ($s: JobSelection!) { ${mutation}(input: { selection: $s }) { jobIds } }`, {
+      s: { ids },
+    });
   }
 
   /** State, cause and site of these jobs of its own, in their order. */
@@ -323,11 +330,11 @@ export class PeerService {
 
   /** Registers a peer, or changes it; answers with the key that is made for it. */
   async federate(input: object): Promise<string | null> {
-    const data = await this.must<{ federate: { secret: string | null } }>(
-      'mutation ($input: FederationPeerInput!) { federate(input: $input) { secret } }',
+    const data = await this.must<{ setPeer: { secret: string | null } }>(
+      'mutation ($input: SetPeerInput!) { setPeer(input: $input) { secret } }',
       { input },
     );
-    return data.federate.secret;
+    return data.setPeer.secret;
   }
 
   async peer(name: string): Promise<Peer> {

@@ -149,7 +149,7 @@ export class Service {
       {},
     );
     await service.client.request(
-      'mutation ($input: UpdateMachineInput!) { updateMachine(input: $input) { id } }',
+      'mutation ($input: UpdateMachineInput!) { updateMachine(input: $input) { machine { id } } }',
       { input: { machine: machines.nodes[0]?.id, os: name, cpus: 8 } },
     );
     return service;
@@ -312,12 +312,12 @@ export async function federate(
   settings: { a?: object; b?: object } = {},
 ): Promise<void> {
   const register = (at: Service, input: object) =>
-    at.ask<{ federate: { secret: string | null } }>(
-      'mutation ($input: FederationPeerInput!) { federate(input: $input) { secret } }',
+    at.ask<{ setPeer: { secret: string | null } }>(
+      'mutation ($input: SetPeerInput!) { setPeer(input: $input) { secret } }',
       { input },
     );
-  const ofB = (await register(a, { name: b.name, ...settings.a })).federate.secret;
-  const ofA = (await register(b, { name: a.name, url: links.toA, key: ofB, ...settings.b })).federate.secret;
+  const ofB = (await register(a, { name: b.name, ...settings.a })).setPeer.secret;
+  const ofA = (await register(b, { name: a.name, url: links.toA, key: ofB, ...settings.b })).setPeer.secret;
   await register(a, { name: b.name, url: links.toB, key: ofA });
 }
 

@@ -220,9 +220,12 @@ describe.skipIf(lacks !== null)('a new site with Slurm', { timeout: 4 * PATIENCE
     expect((await ended(private_ as string)).exitCode).toBe(6);
     await until('its start', async () => (await job(long as string)).state === 'RUNNING');
     expect(cli('squeue', '-h', '-t', 'r', '-o', '%u')).toContain('ada');
-    await service.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
-      ids: [long],
-    });
+    await service.ask(
+      'mutation ($ids: [ID!]!) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }',
+      {
+        ids: [long],
+      },
+    );
     expect((await ended(long as string)).cause).toBe('CANCELLED_BY_OPERATOR');
     for (const [i, id] of many.entries())
       expect(await ended(id)).toMatchObject({ cause: 'EXITED_ZERO', output: { text: `${i}\n` } });

@@ -95,7 +95,9 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     }
   };
   const cancel = (...ids: (string | undefined)[]): Promise<unknown> =>
-    service.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+    service.ask('mutation ($ids: [ID!]!) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
+      ids,
+    });
   const ended = ({ state }: JobAnswer): boolean => ['COMPLETED', 'FAILED', 'CANCELLED'].includes(state);
   const shell = (text: string, more: object = {}): object => ({
     command: 'sh',
@@ -328,8 +330,8 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     );
     const ids = ['n1', 'n2'].map((name) => machines.machines.nodes.find((one) => one.name === name)?.id);
     const at = (seconds: number) => new Date(Date.now() + 1000 * seconds).toISOString();
-    const { reserve } = await service.ask<{ reserve: { hold: { id: string } } }>(
-      'mutation ($input: ReserveInput!) { reserve(input: $input) { hold { id } } }',
+    const { createHold } = await service.ask<{ createHold: { hold: { id: string } } }>(
+      'mutation ($input: CreateHoldInput!) { createHold(input: $input) { hold { id } } }',
       {
         input: {
           ...{ kind: 'MAINTENANCE', site, machines: ids, onConflict: 'AFTER_JOBS' },
@@ -344,7 +346,9 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
     ]);
     expect((await when(long as string, ended)).output?.text).toMatch(/^n3\nExcNodeList=n\[1-2\]\n/);
     expect((await when(short as string, ended)).output?.text).toMatch(/^n[123]\nExcNodeList=\(null\)\n/);
-    await service.ask('mutation ($hold: ID!) { cancelHold(hold: $hold) { id } }', { hold: reserve.hold.id });
+    await service.ask('mutation ($hold: ID!) { cancelHold(input: { holdId: $hold }) { hold { id } } }', {
+      hold: createHold.hold.id,
+    });
   });
 
   it('is asked for so many tasks on each node, and for nodes without other jobs', async () => {
@@ -363,12 +367,12 @@ describe.skipIf(lacks !== null)('a site with Slurm', () => {
   it('brings a job its inputs', async () => {
     const path = join(dir, 'numbers');
     writeFileSync(path, '42\n');
-    const { createDataset } = await service.ask<{ createDataset: { id: string } }>(
-      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+    const { createDataset } = await service.ask<{ createDataset: { dataset: { id: string } } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }',
       { input: { name: 'numbers', sizeMb: 0.000003, locations: [{ site, location: path }] } },
     );
     const [one] = await submit([
-      shell('cat numbers "$SWITCHYARD_INPUT_1"', { inputs: [{ dataset: createDataset.id }] }),
+      shell('cat numbers "$SWITCHYARD_INPUT_1"', { inputs: [{ dataset: createDataset.dataset.id }] }),
     ]);
     const end = await when(one as string, ended);
     expect([end.cause, end.output?.text]).toEqual(['EXITED_ZERO', '42\n42\n']);

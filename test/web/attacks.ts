@@ -54,11 +54,15 @@ export function attacks(visits: Visits, grid: Grid): void {
       'content-disposition': `attachment; filename="${id}.out"`,
       'x-content-type-options': 'nosniff',
     });
-    await grid.ask('mutation ($id: ID!) { cancelJobs(selection: { ids: [$id] }) { jobIds } }', { id });
+    await grid.ask('mutation ($id: ID!) { cancelJobs(input: { selection: { ids: [$id] } }) { jobIds } }', {
+      id,
+    });
   });
 
   test('a page of another site can neither frame it, nor ask, nor send, nor tell it anything', async () => {
-    const mutation = JSON.stringify({ query: 'mutation { drainSite(site: "site_1") { id } }' });
+    const mutation = JSON.stringify({
+      query: 'mutation { drainSite(input: { siteId: "site_1" }) { site { id } } }',
+    });
     const { page } = await go('/');
     const home = await elsewhere(
       () => `<iframe src="${grid.origin}/"></iframe>
@@ -147,7 +151,7 @@ export function attacks(visits: Visits, grid: Grid): void {
     );
     await expect(
       grid.ask(
-        'mutation ($candidate: JSON!) { simulate(input: { candidate: $candidate, trace: "x" }) { id } }',
+        'mutation ($candidate: JSON!) { createSimulation(input: { candidate: $candidate, trace: "x" }) { simulation { id } } }',
         {
           candidate: hostile,
         },

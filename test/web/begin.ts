@@ -40,8 +40,12 @@ export function firstPage(visits: Visits, grid: Grid): void {
         '{ sites { nodes { id name } } }',
       );
       const site = sites.nodes.find(({ name }) => name === 'jura')!.id;
-      await grid.ask('mutation ($site: ID!) { drainSite(site: $site) { id } }', { site });
-      await grid.ask('mutation ($site: ID!) { removeSite(site: $site) { id } }', { site });
+      await grid.ask('mutation ($site: ID!) { drainSite(input: { siteId: $site }) { site { id } } }', {
+        site,
+      });
+      await grid.ask('mutation ($site: ID!) { removeSite(input: { siteId: $site }) { site { id } } }', {
+        site,
+      });
     });
     await steps.getByText('Its agent is here, with 1 machine.').waitFor();
 

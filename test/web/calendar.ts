@@ -36,7 +36,7 @@ export function calendarPages(visits: Visits, grid: Grid): void {
     await page.getByRole('row', { name: /dragged new disks .* 1 d 12 h/ }).waitFor();
     const { holds } = await grid.ask<{
       holds: { nodes: { id: string; reason: string; wholeSite: boolean }[] };
-    }>('query ($site: ID!) { holds(site: $site) { nodes { reason wholeSite } } }', { site: grid.north });
+    }>('query ($site: ID!) { holds(siteId: $site) { nodes { reason wholeSite } } }', { site: grid.north });
     expect(holds.nodes).toEqual([{ reason: 'new disks', wholeSite: true }]);
 
     await page.getByRole('button', { name: 'Close or reserve' }).press('Enter');
@@ -100,7 +100,7 @@ export function calendarPages(visits: Visits, grid: Grid): void {
         nodes: { users: object[]; releaseIdleS: number; machines: { cpus: number; memoryMb: number }[] }[];
       };
     }>(
-      'query ($site: ID!) { holds(site: $site) { nodes { users { name } releaseIdleS machines { cpus memoryMb } shared { kind amount } } } }',
+      'query ($site: ID!) { holds(siteId: $site) { nodes { users { name } releaseIdleS machines { cpus memoryMb } shared { kind amount } } } }',
       { site: grid.north },
     );
     expect(holds.nodes).toMatchObject([

@@ -31,7 +31,9 @@ export function devicesShown(visits: Visits, grid: Grid): void {
 
   const go = (path: string) => visits.visit(grid.origin + path, { key: grid.adminKey });
   const cancel = (id: string) =>
-    grid.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids: [id] });
+    grid.ask('mutation ($ids: [ID!]!) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
+      ids: [id],
+    });
   /** Submits what the form says, and gives the job's id. */
   const submitted = async (page: Page): Promise<string> => {
     await page.getByRole('button', { name: 'Submit the job' }).click();
@@ -157,7 +159,7 @@ export function devicesShown(visits: Visits, grid: Grid): void {
       { id: cards.id },
     );
     const machines = site.machines.map(({ id }) => id);
-    await grid.ask('mutation ($input: ReserveInput!) { reserve(input: $input) { hold { id } } }', {
+    await grid.ask('mutation ($input: CreateHoldInput!) { createHold(input: $input) { hold { id } } }', {
       input: {
         site: cards.id,
         name: 'for-training',

@@ -23,7 +23,7 @@ export function graphOfJobs(visits: Visits, grid: Grid): void {
     await row('2 second').getByText('Blocked').waitFor();
     expect(await row('2 second').getByRole('cell').nth(4).textContent()).toBe('first');
     await page.locator('.page-about', { hasText: '0 of 3 jobs ended' }).waitFor();
-    await grid.ask('mutation ($ids: [ID!]) { releaseJobs(selection: { ids: $ids }) { jobIds } }', {
+    await grid.ask('mutation ($ids: [ID!]) { releaseJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [ids[0]],
     });
     await page.locator('.page-about', { hasText: '3 of 3 jobs ended' }).waitFor();
@@ -47,7 +47,7 @@ export function graphOfJobs(visits: Visits, grid: Grid): void {
       { command: 'model', groupName, name: 'breaks', estimateS: 1, held: true, ...SIMULATED },
       { command: 'model', groupName, name: 'stays', estimateS: 1, held: true, ...SIMULATED },
     );
-    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [ids[0]],
     });
     const { page } = await visits.visit(`${grid.origin}/graph?group=${groupName}`, { key: grid.adminKey });
@@ -71,7 +71,7 @@ export function graphOfJobs(visits: Visits, grid: Grid): void {
     await page.getByRole('button', { name: 'Show 100 more' }).click();
     await page.getByRole('button', { name: 'Larger' }).click();
     // A busy machine may be asked to try again.
-    const cancel = 'mutation ($id: ID!) { cancelJobGroup(jobGroup: $id) { cancelled } }';
+    const cancel = 'mutation ($id: ID!) { cancelJobGroup(input: { jobGroupId: $id }) { cancelled } }';
     await expect
       .poll(() =>
         grid.ask(cancel, { id }).then(

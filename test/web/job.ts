@@ -106,7 +106,7 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     const until = page.locator('.card', { hasText: 'It waits until' }).getByRole('listitem');
     await until.filter({ hasText: 'kept back' }).getByText('expected time unknown: it is held').waitFor();
     await until.filter({ hasText: 'first' }).getByText('has started').waitFor();
-    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [first, held],
     });
     await page.getByRole('heading', { level: 1, name: /Cancelled/ }).waitFor();
@@ -150,16 +150,16 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
   });
 
   test('says what the scheduler of its site calls it and says of it, and the page of the site what waits there', async () => {
-    const { registerSite } = await grid.ask<{ registerSite: { id: string } }>(
-      'mutation { registerSite(input: { name: "alps", localPolicy: { kind: "external" } }) { id } }',
+    const { createSite } = await grid.ask<{ createSite: { site: { id: string } } }>(
+      'mutation { createSite(input: { name: "alps", localPolicy: { kind: "external" } }) { site { id } } }',
     );
-    const site = registerSite.id;
-    const { registerUser } = await grid.ask<{ registerUser: { id: string } }>(
-      'mutation { registerUser(input: { name: "agent-alps", role: AGENT }) { id } }',
+    const site = createSite.site.id;
+    const { createUser } = await grid.ask<{ createUser: { user: { id: string } } }>(
+      'mutation { createUser(input: { name: "agent-alps", role: AGENT }) { user { id } } }',
     );
     const { createApiKey } = await grid.ask<{ createApiKey: { secret: string } }>(
       'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
-      { input: { user: registerUser.id, name: 'alps', site } },
+      { input: { userId: createUser.user.id, name: 'alps', siteId: site } },
     );
     const alps = new Client({ url: grid.service.url, key: createApiKey.secret });
     const measured = { cpus: 8, memoryMb: 100, os: 'alps', architecture: 'alps', benchmark: 100 };
@@ -205,9 +205,12 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
       .waitFor();
     await page.locator('.figure', { hasText: 'CPUs in use' }).getByText(/^5/).waitFor();
     await tell('ENDED', { id: '4711' }, { cause: 'EXITED_ZERO', exitCode: 0 });
-    await grid.ask('mutation ($site: ID!) { drainSite(site: $site) { id } removeSite(site: $site) { id } }', {
-      site,
-    });
+    await grid.ask(
+      'mutation ($site: ID!) { drainSite(input: { siteId: $site }) { site { id } } removeSite(input: { siteId: $site }) { site { id } } }',
+      {
+        site,
+      },
+    );
   });
 
   test('has thousands of tasks, and only those in sight', async () => {
@@ -233,7 +236,7 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     expect(await rows()).toBeLessThan(60);
     await page.getByLabel('Task', { exact: true }).fill('1234');
     await page.getByRole('heading', { name: 'Output of task 1234' }).waitFor();
-    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [id],
     });
     await page.getByRole('heading', { level: 1, name: /Cancelled$/ }).waitFor();
@@ -245,8 +248,8 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     onTestFinished(() => rmSync(directory, { recursive: true }));
     const location = join(directory, 'table');
     writeFileSync(location, Buffer.alloc(2_000_000));
-    const { createDataset } = await grid.ask<{ createDataset: { id: string } }>(
-      'mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }',
+    const { createDataset } = await grid.ask<{ createDataset: { dataset: { id: string } } }>(
+      'mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }',
       {
         input: {
           name: 'table',
@@ -258,7 +261,7 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     );
     const [id] = await grid.submit({
       command: 'true',
-      inputs: [{ dataset: createDataset.id }],
+      inputs: [{ dataset: createDataset.dataset.id }],
       os: process.platform,
     });
     const { page } = await go(`/jobs/${id}`);

@@ -101,7 +101,7 @@ export function byKeyboard(visits: Visits, grid: Grid): void {
       await press('ArrowDown');
     await press('Enter');
     await page.getByLabel('API key').waitFor();
-    await grid.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await grid.ask('mutation ($ids: [ID!]!) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: jobs,
     });
   });

@@ -9,7 +9,9 @@ import { type Grid, SIMULATED } from './service.js';
 export function shownLive(visits: Visits, grid: Grid): void {
   const go = (path: string) => visits.visit(grid.origin + path, { key: grid.adminKey });
   const cancel = (ids: readonly string[]) =>
-    grid.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+    grid.ask('mutation ($ids: [ID!]!) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
+      ids,
+    });
   /** A job that takes a whole machine of the simulated site, and does not end. */
   const long = { command: 'long', cpusPerTask: 8, estimateS: 600, ...SIMULATED };
   const seen = {
@@ -23,7 +25,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
 
   const cancelAll = () =>
     grid.ask(
-      'mutation { cancelJobs(selection: { filter: { states: [QUEUED, DISPATCHED, ASSIGNED, RUNNING] } }) { jobIds } }',
+      'mutation { cancelJobs(input: { selection: { filter: { states: [QUEUED, DISPATCHED, ASSIGNED, RUNNING] } } }) { jobIds } }',
     );
 
   beforeAll(async () => {
@@ -39,7 +41,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
   afterEach(cancelAll);
 
   test('how many run, wait and fail on the overview, as it changes', async () => {
-    await grid.ask('mutation { registerLicense(input: { kind: "told", copies: 1 }) { id } }');
+    await grid.ask('mutation { createLicense(input: { kind: "told", copies: 1 }) { license { id } } }');
     const { page } = await go('/');
     await live(page);
     const shows = (label: string, value: string) =>
@@ -173,7 +175,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
       'Assigned',
     ];
     await expect.poll(labels).toEqual([...ran, 'Running', 'Ended']);
-    await grid.ask('mutation ($ids: [ID!]!) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await grid.ask('mutation ($ids: [ID!]!) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [urgent],
     });
     await expect.poll(labels).toEqual([...ran, 'Running, run 2', 'Ended']);
@@ -186,7 +188,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
 
   test('when each queued job will start, where the site has promised it', async () => {
     const local = (kind: string | null) =>
-      grid.ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
+      grid.ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { site { id } } }', {
         input: { site: grid.north, localPolicy: kind && { kind } },
       });
     await local('conservative');
@@ -227,7 +229,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
 
   test('a quota as it is used, and whose jobs come first', async () => {
     const { id, key } = await grid.user('quota-user', 'USER');
-    await grid.ask('mutation ($input: SetQuotaInput!) { setQuota(input: $input) { id } }', {
+    await grid.ask('mutation ($input: UpdateQuotaInput!) { updateQuota(input: $input) { user { id } } }', {
       input: { user: id, submissionLimit: 9, submissionPeriodS: 3600, reason: 'a quota' },
     });
     await grid.decideBy({ dispatch: { kind: 'diana', queueLimit: 1 } });
@@ -320,12 +322,15 @@ export function shownLive(visits: Visits, grid: Grid): void {
   });
 
   test('a machine on which nothing can be run, why, and that it is fit again', async () => {
-    const { registerSite, registerUser } = await grid.ask<Record<string, { id: string }>>(
-      'mutation { registerSite(input: { name: "shaky" }) { id } registerUser(input: { name: "agent-shaky", role: AGENT }) { id } }',
+    const { createSite, createUser } = await grid.ask<{
+      createSite: { site: { id: string } };
+      createUser: { user: { id: string } };
+    }>(
+      'mutation { createSite(input: { name: "shaky" }) { site { id } } createUser(input: { name: "agent-shaky", role: AGENT }) { user { id } } }',
     );
     const { createApiKey } = await grid.ask<{ createApiKey: { secret: string } }>(
-      'mutation ($user: ID!, $site: ID!) { createApiKey(input: { user: $user, name: "agent", site: $site }) { secret } }',
-      { user: registerUser!.id, site: registerSite!.id },
+      'mutation ($user: ID!, $site: ID!) { createApiKey(input: { userId: $user, name: "agent", siteId: $site }) { secret } }',
+      { user: createUser.user.id, site: createSite.site.id },
     );
     const agent = new Client({ url: grid.service.url, key: createApiKey.secret });
     const measured = { cpus: 2, memoryMb: 100, os: 'shaky', architecture: 'shaky', benchmark: 100 };
@@ -334,7 +339,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
         'mutation ($input: RegisterAgentInput!) { registerAgent(input: $input) { agent { id } } }',
         {
           input: {
-            ...{ site: registerSite!.id, identity: 'shaky', instance: '1', host: 'shaky' },
+            ...{ site: createSite.site.id, identity: 'shaky', instance: '1', host: 'shaky' },
             ...{ version: '1', protocol: 3, machines: [{ name: 'm-1', measured, problem }] },
           },
         },
@@ -358,9 +363,12 @@ export function shownLive(visits: Visits, grid: Grid): void {
     );
     const from = sites.nodes.find(({ name }) => name === 'local')!.id;
     const link = (bandwidthMbPerS: number) =>
-      grid.ask('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { bandwidthMbPerS } }', {
-        links: [{ from, to: grid.north, bandwidthMbPerS, rttS: 0.02 }],
-      });
+      grid.ask(
+        'mutation ($links: [LinkInput!]!) { setLinkValues(input: { links: $links }) { links { bandwidthMbPerS } } }',
+        {
+          links: [{ from, to: grid.north, bandwidthMbPerS, rttS: 0.02 }],
+        },
+      );
     await link(120);
     const [job] = await grid.submit({
       command: 'reader',
@@ -383,14 +391,14 @@ export function shownLive(visits: Visits, grid: Grid): void {
   });
 
   test('what a scheduler above the sites holds, what the machines below it can run, and who serves them', async () => {
-    const { createScheduler } = await grid.ask<{ createScheduler: { id: string } }>(
-      'mutation { createScheduler(input: { name: "region" }) { id } }',
+    const { createScheduler } = await grid.ask<{ createScheduler: { scheduler: { id: string } } }>(
+      'mutation { createScheduler(input: { name: "region" }) { scheduler { id } } }',
     );
-    await grid.ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
-      input: { site: grid.north, scheduler: createScheduler.id },
+    await grid.ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { site { id } } }', {
+      input: { site: grid.north, scheduler: createScheduler.scheduler.id },
     });
     onTestFinished(async () => {
-      await grid.ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }', {
+      await grid.ask('mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { site { id } } }', {
         input: { site: grid.north, scheduler: null },
       });
     });

@@ -54,18 +54,24 @@ export function everyPage(visits: Visits, grid: Grid): void {
     const elsewhere = sites.nodes.find(({ id }) => id !== grid.north)!.id;
     // What it reads is on its way for a long time.
     await grid.submit({ command: 'reader', inputs: [{ sizeMb: 1e6, site: elsewhere }], ...SIMULATED });
-    await grid.ask('mutation ($input: DatasetInput!) { createDataset(input: $input) { id } }', {
+    await grid.ask('mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }', {
       input: { name: 'looked-at', sizeMb: 100, replicas: [grid.north] },
     });
-    await grid.ask('mutation ($links: [LinkInput!]!) { setLinks(links: $links) { bandwidthMbPerS } }', {
-      links: [{ from: sites.nodes[0]!.id, to: sites.nodes[1]!.id, bandwidthMbPerS: 120, rttS: 0.01 }],
-    });
-    await grid.ask('mutation ($input: RegisterLicenseInput!) { registerLicense(input: $input) { id } }', {
-      input: { kind: 'viewer', copies: 2 },
-    });
+    await grid.ask(
+      'mutation ($links: [LinkInput!]!) { setLinkValues(input: { links: $links }) { links { bandwidthMbPerS } } }',
+      {
+        links: [{ from: sites.nodes[0]!.id, to: sites.nodes[1]!.id, bandwidthMbPerS: 120, rttS: 0.01 }],
+      },
+    );
+    await grid.ask(
+      'mutation ($input: CreateLicenseInput!) { createLicense(input: $input) { license { id } } }',
+      {
+        input: { kind: 'viewer', copies: 2 },
+      },
+    );
     const { policy } = await grid.ask<{ policy: { document: object } }>('{ policy { document } }');
-    const { simulate } = await grid.ask<{ simulate: { id: string } }>(
-      'mutation ($input: SimulateInput!) { simulate(input: $input) { id } }',
+    const { createSimulation } = await grid.ask<{ createSimulation: { simulation: { id: string } } }>(
+      'mutation ($input: CreateSimulationInput!) { createSimulation(input: $input) { simulation { id } } }',
       {
         input: {
           candidate: { ...policy.document, dispatch: { kind: 'round-robin' } },
@@ -78,7 +84,7 @@ export function everyPage(visits: Visits, grid: Grid): void {
     await until(
       () =>
         grid.ask<{ simulation: { state: string } }>('query ($id: ID!) { simulation(id: $id) { state } }', {
-          id: simulate.id,
+          id: createSimulation.simulation.id,
         }),
       ({ simulation }) => simulation.state === 'DONE',
     );
@@ -109,7 +115,7 @@ export function everyPage(visits: Visits, grid: Grid): void {
       policy: '/policy',
       history: '/policy?tab=history',
       simulator: '/simulator',
-      simulation: `/simulator/${simulate.id}`,
+      simulation: `/simulator/${createSimulation.simulation.id}`,
       users: '/users',
       user: `/users/${users.nodes[0]!.id}`,
       audit: '/audit',

@@ -71,15 +71,15 @@ export function withGrid(environment: () => Promise<Record<string, string>> = as
     },
     ask: (query, variables = {}) => client.request(query, variables),
     async user(name, role) {
-      const { registerUser } = await self.ask<{ registerUser: { id: string } }>(
-        'mutation ($input: RegisterUserInput!) { registerUser(input: $input) { id } }',
+      const { createUser } = await self.ask<{ createUser: { user: { id: string } } }>(
+        'mutation ($input: CreateUserInput!) { createUser(input: $input) { user { id } } }',
         { input: { name, role } },
       );
       const { createApiKey } = await self.ask<{ createApiKey: { secret: string; apiKey: { id: string } } }>(
         'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { id } } }',
-        { input: { user: registerUser.id, name: 'test' } },
+        { input: { userId: createUser.user.id, name: 'test' } },
       );
-      return { id: registerUser.id, key: createApiKey.secret, keyId: createApiKey.apiKey.id };
+      return { id: createUser.user.id, key: createApiKey.secret, keyId: createApiKey.apiKey.id };
     },
     async submit(...jobs) {
       const { submitJobs } = await self.ask<{
@@ -96,9 +96,12 @@ export function withGrid(environment: () => Promise<Record<string, string>> = as
         const { policy } = await self.ask<{ policy: { version: number; document: object } }>(
           '{ policy { version document } }',
         );
-        await self.ask('mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { version } }', {
-          input: { expectedVersion: policy.version, reason: 'a test', document: into(policy.document) },
-        });
+        await self.ask(
+          'mutation ($input: UpdatePolicyInput!) { updatePolicy(input: $input) { policy { version } } }',
+          {
+            input: { expectedVersion: policy.version, reason: 'a test', document: into(policy.document) },
+          },
+        );
         return policy.document;
       };
       const before = await change((document) => ({ ...document, ...parts }));

@@ -92,17 +92,19 @@ export function ways(visits: Visits, grid: Grid): void {
       const { page } = await go('/jobs', { key });
       await title(page, 'Jobs').waitFor();
       await live(page);
-      await grid.ask('mutation ($key: ID!) { revokeApiKey(apiKey: $key) { id } }', { key: keyId });
+      await grid.ask('mutation ($key: ID!) { revokeApiKey(input: { apiKeyId: $key }) { apiKey { id } } }', {
+        key: keyId,
+      });
       await page.getByText('Your session has ended').waitFor();
     });
 
     test('of an agent is refused: the portal is for people', async () => {
-      const { registerUser } = await grid.ask<{ registerUser: { id: string } }>(
-        'mutation { registerUser(input: { name: "agent-portal", role: AGENT }) { id } }',
+      const { createUser } = await grid.ask<{ createUser: { user: { id: string } } }>(
+        'mutation { createUser(input: { name: "agent-portal", role: AGENT }) { user { id } } }',
       );
       const { createApiKey } = await grid.ask<{ createApiKey: { secret: string } }>(
-        'mutation ($user: ID!, $site: ID!) { createApiKey(input: { user: $user, name: "test", site: $site }) { secret } }',
-        { user: registerUser.id, site: grid.north },
+        'mutation ($user: ID!, $site: ID!) { createApiKey(input: { userId: $user, name: "test", siteId: $site }) { secret } }',
+        { user: createUser.user.id, site: grid.north },
       );
       const { page } = await visits.visit(grid.origin);
       await page.getByLabel('API key').fill(createApiKey.secret);
@@ -253,7 +255,9 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.keyboard.press('Home');
     await shown(ids.at(-1));
     await grid
-      .ask('mutation { cancelJobs(selection: { filter: { application: "many" } }) { unchanged { id } } }')
+      .ask(
+        'mutation { cancelJobs(input: { selection: { filter: { application: "many" } } }) { unchanged { id } } }',
+      )
       .catch(() => {});
   });
 
@@ -268,7 +272,10 @@ export function ways(visits: Visits, grid: Grid): void {
       })),
     );
     onTestFinished(async () => {
-      await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+      await grid.ask(
+        'mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }',
+        { ids },
+      );
     });
     const { page } = await go('/jobs?application=idle&order=oldest');
     const boxes = page.getByRole('checkbox', { name: /^Select Job/ });
@@ -429,7 +436,7 @@ export function ways(visits: Visits, grid: Grid): void {
       ],
     });
     // It would keep its machines from the jobs of other walks.
-    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [id, again],
     });
     await page.close();
@@ -594,15 +601,17 @@ export function ways(visits: Visits, grid: Grid): void {
     // Who waited there went back to the root, and was sent again.
     await page.goto(`${grid.origin}/jobs/${ids.at(-1)}`);
     await page.locator('.timeline').getByText('Sent again').waitFor();
-    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', { ids });
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
+      ids,
+    });
   });
 
   test('a service of the federation is listed with what it may take, isolated, and rejoins', async () => {
-    const { federate } = await grid.ask<{ federate: { peer: { site: { id: string } } } }>(
-      'mutation ($input: FederationPeerInput!) { federate(input: $input) { peer { site { id } } } }',
+    const { setPeer } = await grid.ask<{ setPeer: { peer: { site: { id: string } } } }>(
+      'mutation ($input: SetPeerInput!) { setPeer(input: $input) { peer { site { id } } } }',
       { input: { name: 'east', forward: 'ALWAYS', foreignMax: 7 } },
     );
-    const peer = federate.peer.site.id;
+    const peer = setPeer.peer.site.id;
     const isolated = async () =>
       (
         await grid.ask<{ federationPeers: { isolated: boolean }[] }>('{ federationPeers { isolated } }')
@@ -628,14 +637,18 @@ export function ways(visits: Visits, grid: Grid): void {
     await row.getByRole('button', { name: 'Rejoin' }).click();
     await row.getByRole('cell', { name: 'No address', exact: true }).waitFor();
     expect(await isolated()).toEqual([false]);
-    await grid.ask('mutation ($peer: ID!) { isolatePeer(peer: $peer) { isolated } }', { peer });
-    await grid.ask('mutation ($peer: ID!) { removePeer(peer: $peer) { isolated } }', { peer });
+    await grid.ask('mutation ($peer: ID!) { isolatePeer(input: { siteId: $peer }) { peer { isolated } } }', {
+      peer,
+    });
+    await grid.ask('mutation ($peer: ID!) { removePeer(input: { siteId: $peer }) { peer { isolated } } }', {
+      peer,
+    });
   });
 
   test('who the users of a peer are here, and what a peer has to do with a job, are told', async () => {
     const { id: guest } = await grid.user('guest-a', 'USER');
-    const { federate } = await grid.ask<{ federate: { secret: string; peer: { site: { id: string } } } }>(
-      'mutation ($input: FederationPeerInput!) { federate(input: $input) { secret peer { site { id } } } }',
+    const { setPeer } = await grid.ask<{ setPeer: { secret: string; peer: { site: { id: string } } } }>(
+      'mutation ($input: SetPeerInput!) { setPeer(input: $input) { secret peer { site { id } } } }',
       { input: { name: 'west', forward: 'ALWAYS', users: [{ name: 'alice', user: guest }] } },
     );
     const tree = await go('/tree');
@@ -652,7 +665,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await row.getByText('Not offered').waitFor();
     await row.getByText('It has not asked for jobs yet.').waitFor();
 
-    const west = new Client({ url: grid.service.url, key: federate.secret });
+    const west = new Client({ url: grid.service.url, key: setPeer.secret });
     const kind = {
       site: 0,
       os: 'elsewhere',
@@ -689,19 +702,23 @@ export function ways(visits: Visits, grid: Grid): void {
       offers: [offer],
     });
     await row.getByText('Runs there').waitFor();
-    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(selection: { ids: $ids }) { jobIds } }', {
+    await grid.ask('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [job],
     });
     await west.request('mutation ($offers: [ID!]!) { returnJobs(offers: $offers) }', { offers: [offer] });
-    const peer = federate.peer.site.id;
-    await grid.ask('mutation ($peer: ID!) { isolatePeer(peer: $peer) { isolated } }', { peer });
-    await grid.ask('mutation ($peer: ID!) { removePeer(peer: $peer) { isolated } }', { peer });
+    const peer = setPeer.peer.site.id;
+    await grid.ask('mutation ($peer: ID!) { isolatePeer(input: { siteId: $peer }) { peer { isolated } } }', {
+      peer,
+    });
+    await grid.ask('mutation ($peer: ID!) { removePeer(input: { siteId: $peer }) { peer { isolated } } }', {
+      peer,
+    });
   });
 
   test('a weight is changed after its effect was computed, with a reason, and reverted', async () => {
     await grid.submit({ command: 'recorded', cpusPerTask: 2, estimateS: 1, ...SIMULATED });
-    const { registerSite } = await grid.ask<{ registerSite: { id: string } }>(
-      'mutation { registerSite(input: { name: "alps", localPolicy: { kind: "external" } }) { id } }',
+    const { createSite } = await grid.ask<{ createSite: { site: { id: string } } }>(
+      'mutation { createSite(input: { name: "alps", localPolicy: { kind: "external" } }) { site { id } } }',
     );
     const { page } = await go('/policy');
     const put = page.getByRole('button', { name: /Put version \d+ in force/ });
@@ -717,9 +734,12 @@ export function ways(visits: Visits, grid: Grid): void {
     await assumed.waitFor();
     await page.goBack();
     await page.getByLabel('Weight of a near deadline').fill('3');
-    await grid.ask('mutation ($site: ID!) { drainSite(site: $site) { id } removeSite(site: $site) { id } }', {
-      site: registerSite.id,
-    });
+    await grid.ask(
+      'mutation ($site: ID!) { drainSite(input: { siteId: $site }) { site { id } } removeSite(input: { siteId: $site }) { site { id } } }',
+      {
+        site: createSite.site.id,
+      },
+    );
 
     expect(await put.isDisabled()).toBe(true);
     await page.getByLabel('Reason').fill('deadlines matter more');

@@ -234,16 +234,16 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
       return registerAgent.agent.id;
     },
     async user(role, name, siteId) {
-      const { registerUser } = await self.must<{ registerUser: { id: string } }>(
-        'mutation ($input: RegisterUserInput!) { registerUser(input: $input) { id } }',
+      const { createUser } = await self.must<{ createUser: { user: { id: string } } }>(
+        'mutation ($input: CreateUserInput!) { createUser(input: $input) { user { id } } }',
         { input: { name, role } },
       );
       const { createApiKey } = await self.must<{ createApiKey: { secret: string; apiKey: { id: string } } }>(
         'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret apiKey { id } } }',
-        { input: { user: registerUser.id, name: 'test', site: siteId } },
+        { input: { userId: createUser.user.id, name: 'test', siteId } },
       );
-      const number = Number(registerUser.id.split('_')[1]);
-      return { id: registerUser.id, number, key: createApiKey.secret, keyId: createApiKey.apiKey.id };
+      const number = Number(createUser.user.id.split('_')[1]);
+      return { id: createUser.user.id, number, key: createApiKey.secret, keyId: createApiKey.apiKey.id };
     },
     subscriber(key = adminKey, params = {}) {
       const client = createClient({
