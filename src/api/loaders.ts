@@ -9,7 +9,6 @@ import type { JobWait } from '../store/needs.js';
 import type { Queries } from '../store/queries.js';
 import type {
   AgentRow,
-  ApiKeyRow,
   DatasetRow,
   GroupRow,
   HoldRow,
@@ -94,7 +93,9 @@ export interface Loaders {
   wait(jobId: number): Promise<JobWait | null>;
   /** The id of its copy, made by a rerun. */
   copy(jobId: number): Promise<number | null>;
+  /** The latest ones. */
   runs(jobId: number): Promise<RunRow[]>;
+  runsBefore(jobId: number, epoch: number): Promise<RunRow[]>;
   output(key: OutputKey): Promise<OutputRow | null>;
   staging(run: RunKey): Promise<StagingRow | null>;
   files(run: RunKey): Promise<FileRow[]>;
@@ -109,7 +110,6 @@ export interface Loaders {
   gridKinds(): Promise<ReadonlySet<string>>;
   /** Devices of the machine, and shares of devices, that jobs have. */
   heldUnits(machineId: number): Promise<string[]>;
-  apiKeysOfUser(userId: number): Promise<ApiKeyRow[]>;
   /** The good ones, those used last first. */
   sessionsOfUser(userId: number): Promise<SessionRow[]>;
   signIn(userId: number): Promise<SignInRow | null>;
@@ -214,10 +214,6 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
   const licensesOfSites = grouped<LicenseRow>(
     (ids) => queries.licensesOfSites(ids),
     (license) => license.siteId ?? 0,
-  );
-  const keysOfUsers = grouped<ApiKeyRow>(
-    (ids) => queries.apiKeysOfUsers(ids),
-    (key) => key.userId,
   );
   const sessionsOfUsers = grouped<SessionRow>(
     (ids) => queries.sessionsOfUsers(ids, now()),
@@ -330,6 +326,9 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     wait: (jobId) => waits.load(jobId),
     copy: (jobId) => copies.load(jobId),
     runs: (jobId) => runs.load(jobId),
+    runsBefore(jobId, epoch) {
+      return this.once(`runs of ${jobId} before ${epoch}`, () => queries.runsOfJobs([jobId], epoch));
+    },
     output: (key) => outputs.load(key),
     staging: (run) => stagings.load(run),
     files: (run) => files.load(run),
@@ -342,7 +341,6 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
       return this.once('kinds of the grid', async () => new Set(await queries.gridPoolKinds()));
     },
     heldUnits: async (machineId) => (await heldUnits.load(machineId)).map(({ unit }) => unit),
-    apiKeysOfUser: (userId) => keysOfUsers.load(userId),
     sessionsOfUser: (userId) => sessionsOfUsers.load(userId),
     signIn: (userId) => signIns.load(userId),
     siteStatistics: (siteId) => statistics.load(siteId),

@@ -74,10 +74,8 @@ async function ensureKey(
   const secret = readKey(file);
   const holder = secret === null ? null : await at.directory.findKey(secret, now);
   if (holder?.userId === userId && holder.siteId === siteId) return;
-  for (const key of await at.queries.apiKeysOfUsers([userId])) {
-    if (key.name === name && key.revokedAt === null)
-      done(await at.directory.revokeApiKey(key.id, now, ACTOR));
-  }
+  for (const { id } of await at.queries.unrevokedKeysNamed(userId, name))
+    done(await at.directory.revokeApiKey(id, now, ACTOR));
   const made = done(await at.directory.createApiKey({ userId, name, siteId, expiresAt: null }, ACTOR));
   mkdirSync(dirname(file), { recursive: true });
   const aside = `${file}.${process.pid}`;

@@ -16,8 +16,9 @@ import { print } from './command.js';
 import { openStores, type ProcessContext, serviceParts } from './compose.js';
 import { ADMIN_KEY_FILE, agentKeyFile, readKey } from './connect.js';
 import { demoPart } from './demo.js';
-import { CreateKeyDocument, OwnKeysDocument, RevokeKeyDocument } from './documents.gql.js';
+import { CreateKeyDocument, RevokeKeyDocument, ViewerDocument } from './documents.gql.js';
 import { installAdministrator, installSite } from './installation.js';
+import { keysOf } from './keys.js';
 import { whenDatabaseIsThere } from './patiently.js';
 
 /** The site that is this machine. */
@@ -119,8 +120,8 @@ const SESSION_HOURS = 12;
  */
 async function signInLink(url: string, adminKey: string | null): Promise<string> {
   const client = new Client({ url, key: adminKey });
-  const { viewer } = await client.request(OwnKeysDocument, {});
-  for (const { id, name, revokedAt } of viewer.apiKeys) {
+  const { viewer } = await client.request(ViewerDocument, {});
+  for (const { id, name, revokedAt } of await keysOf(client, viewer.id)) {
     if (name !== LINK_NAME || revokedAt !== null) continue;
     await client.request(RevokeKeyDocument, { apiKey: id });
   }

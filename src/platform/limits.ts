@@ -624,6 +624,8 @@ export const FIXED_LIMITS = {
     'UpdateQuotaInput.submissionPeriodS',
   ),
   filterIds: fixed(1_000, 'Ids in a filter.', 'JobFilter.ids'),
+  shownRuns: fixed(100, 'Runs of a job in one answer.', 'Job.runs'),
+  shownMachines: fixed(5_000, 'Machines that are shown with their site.', 'Site.machines'),
   jobCount: fixed(100_000, 'Largest count of jobs in a filter.', 'Query.jobCount', 'Query.jobCounts'),
   faults: fixed(
     1_000,

@@ -4,6 +4,7 @@
  */
 import { kindsInBatches } from '../core/index.js';
 import { isTerminal, type JobState, liveStates } from '../core/states.js';
+import { MAX } from '../platform/limits.js';
 import { list, table } from './columns.js';
 import { TIMES_SHOWN } from './constants.js';
 import { type FileRow, filesOfRuns, type KeptFile, keptCheckpoints, keptOutputs } from './files.js';
@@ -257,12 +258,15 @@ SELECT (m ->> 'machineId')::integer AS "machineId", extract(epoch FROM min(t.fro
     return this.jobsByIds(await dependentsOf(this.pool, jobId, limit));
   }
 
-  /** Runs of the jobs, by job and epoch. */
-  runsOfJobs(jobIds: readonly number[]): Promise<RunRow[]> {
+  /** The latest runs of the jobs, up to so many of each, by job and epoch; `before`: of those before this epoch. */
+  runsOfJobs(jobIds: readonly number[], before: number | null = null): Promise<RunRow[]> {
     return readRows(
       this.pool,
       runReading,
-      sql`SELECT * FROM runs WHERE job_id = ANY (${list('bigint', jobIds)}) ORDER BY job_id, epoch`,
+      sql`
+SELECT r.* FROM unnest(${list('bigint', jobIds)}) AS j (id) CROSS JOIN LATERAL (
+  SELECT * FROM runs WHERE job_id = j.id AND (${before}::integer IS NULL OR epoch < ${before}::integer)
+   ORDER BY epoch DESC LIMIT ${MAX.shownRuns}) r ORDER BY r.job_id, r.epoch`,
     );
   }
 
@@ -692,10 +696,16 @@ SELECT t.id, t.hold_id AS "holdId", ${raw(seconds('t.from_at'))} AS "fromAt", ${
     );
   }
 
-  async apiKeysOfUsers(userIds: readonly number[]): Promise<ApiKeyRow[]> {
-    const where = { userId: { in: [...userIds] } };
-    const orderBy = [{ userId: 'asc' }, { id: 'asc' }] as const;
-    return all(await this.prisma.apiKey.findMany({ where, omit: { hash: true }, orderBy: [...orderBy] }));
+  /** Keys of a user before an id (null: from the last), the latest first; good or not. */
+  async apiKeysOfUser(userId: number, before: number | null, limit: number): Promise<ApiKeyRow[]> {
+    const where = { userId, ...(before !== null && { id: { lt: before } }) };
+    const orderBy = { id: 'desc' } as const;
+    return all(await this.prisma.apiKey.findMany({ where, omit: { hash: true }, orderBy, take: limit }));
+  }
+
+  /** Keys of a user by this name that have not been revoked: as many as a user may have. */
+  unrevokedKeysNamed(userId: number, name: string): Promise<{ id: number }[]> {
+    return this.prisma.apiKey.findMany({ where: { userId, name, revokedAt: null }, select: { id: true } });
   }
 
   /** The good ones, those used last first. */

@@ -213,14 +213,14 @@ describe('whose objects', () => {
 
   test('people see themselves, and keys of their own', async () => {
     const [one, other] = [await api.user('USER', unique('u')), await api.user('OPERATOR', unique('u'))];
-    const own = await api.must<{ viewer: { apiKeys: object[] } }>(
-      '{ viewer { id apiKeys { id prefix } } }',
+    const own = await api.must<{ viewer: { keys: { nodes: object[] } } }>(
+      '{ viewer { id keys { nodes { id prefix } } } }',
       {},
       one.key,
     );
-    expect(own.viewer.apiKeys).toMatchObject([{ id: one.keyId }]);
+    expect(own.viewer.keys.nodes).toMatchObject([{ id: one.keyId }]);
     expect(
-      (await api.ask(`{ node(id: "${one.id}") { ... on User { apiKeys { id } } } }`, {}, other.key))
+      (await api.ask(`{ node(id: "${one.id}") { ... on User { keys { nodes { id } } } } }`, {}, other.key))
         .errors?.[0]?.extensions.code,
     ).toBe('FORBIDDEN');
     expect(await api.must(`{ node(id: "${other.id}") { id } }`, {}, one.key)).toEqual({ node: null });

@@ -195,6 +195,34 @@ test("a run's whole life: assigned, told, started, ended, shown with its outputs
   ]);
 });
 
+test('of a job that was started very often the latest runs are shown, and those before on request', async () => {
+  await heartbeat();
+  const [job] = await submit([{ command: 'x' }]);
+  await schedule(api.parts);
+  expect(await report([{ job, epoch: 1, phase: 'STARTED', at: now() }])).toEqual(['ACCEPTED']);
+  expect(
+    await report([{ job, epoch: 1, phase: 'ENDED', at: now(), exitCode: 0, cause: 'EXITED_ZERO' }]),
+  ).toEqual(['ACCEPTED']);
+  const id = Number(job?.split('_')[1]);
+  await api.db.pool.query(
+    `INSERT INTO runs SELECT (jsonb_populate_record(r, jsonb_build_object('epoch', g))).*
+       FROM runs r, generate_series(2, 250) g WHERE r.job_id = $1`,
+    [id],
+  );
+  const epochs = async (before: number | null): Promise<number[]> => {
+    const found = await api.must<{ job: { runs: { epoch: number }[] } }>(
+      'query ($id: ID!, $before: Int) { job(id: $id) { runs(beforeEpoch: $before) { epoch } } }',
+      { id: job, before },
+    );
+    return found.job.runs.map(({ epoch }) => epoch);
+  };
+  const span = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+  expect(await epochs(null)).toEqual(span(151, 250));
+  expect(await epochs(151)).toEqual(span(51, 150));
+  expect(await epochs(51)).toEqual(span(1, 50));
+  expect(await epochs(1)).toEqual([]);
+});
+
 test('whether a run that ends badly is the last is decided by the policy in force, however new', async () => {
   await heartbeat();
   const attempts = async (maxAttempts: number) => {

@@ -292,7 +292,7 @@ describe('users and keys', () => {
       'createUser',
       'user',
       { name: 'ada', class: 'GOLD' },
-      'id name class role quotaShare active submissionQuota { limit } apiKeys { id }',
+      'id name class role quotaShare active submissionQuota { limit } keys { nodes { id } }',
     );
     expect(user).toMatchObject({
       name: 'ada',
@@ -301,7 +301,7 @@ describe('users and keys', () => {
       quotaShare: 1,
       active: true,
       submissionQuota: null,
-      apiKeys: [],
+      keys: { nodes: [] },
     });
     expect(await change('createUser', 'user', { name: 'ada' })).toMatchObject({
       code: 'CONFLICT',
@@ -374,6 +374,42 @@ describe('users and keys', () => {
     expect(
       await change('createApiKey', null, { name: 'x', expiresAt: '2001-01-01T00:00:00Z' }, 'secret'),
     ).toMatchObject({ code: 'BAD_USER_INPUT' });
+  });
+
+  test('keys are a page, the newest first, with those that were revoked', async () => {
+    const user = (await change<{ id: string }>('createUser', 'user', { name: unique('many') })).id;
+    const keys: string[] = [];
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      const { apiKey } = await change<{ apiKey: Json }>(
+        'createApiKey',
+        null,
+        { userId: user, name },
+        'apiKey { id }',
+      );
+      keys.unshift(apiKey.id as string);
+    }
+    await on('revokeApiKey', 'apiKey', keys[1] as string);
+    const page = `query ($id: ID!, $after: String) { node(id: $id) { ... on User {
+      keys(first: 2, after: $after) { nodes { id revokedAt } edges { cursor } pageInfo { hasNextPage hasPreviousPage endCursor } } } } }`;
+    type Keys = {
+      nodes: { id: string; revokedAt: string | null }[];
+      pageInfo: Json;
+      edges: { cursor: string }[];
+    };
+    const pages: Keys[] = [];
+    for (let after: unknown = null; pages.length === 0 || pages.at(-1)?.pageInfo.hasNextPage; ) {
+      const { node } = await api.must<{ node: { keys: Keys } }>(page, { id: user, after });
+      pages.push(node.keys);
+      after = node.keys.pageInfo.endCursor;
+      expect(node.keys.edges.at(-1)?.cursor).toBe(after);
+    }
+    expect(pages.map(({ nodes }) => nodes.length)).toEqual([2, 2, 1]);
+    expect(pages.map(({ pageInfo }) => pageInfo.hasPreviousPage)).toEqual([false, true, true]);
+    const found = pages.flatMap(({ nodes }) => nodes);
+    expect(found.map(({ id }) => id)).toEqual(keys);
+    expect(found.flatMap(({ id, revokedAt }) => (revokedAt === null ? [] : [id]))).toEqual([keys[1]]);
+    const foreign = { id: user, after: 'x' };
+    expect((await api.ask(page, foreign)).errors?.[0]?.extensions.code).toBe('BAD_USER_INPUT');
   });
 });
 
@@ -503,12 +539,12 @@ test('node finds every kind of object, and says what it is', async () => {
     'mutation { submitJobs(input: { jobs: [{ command: "x" }] }) { jobIds } }',
   );
   const { viewer, events } = await api.must<{
-    viewer: { apiKeys: { id: string }[] };
+    viewer: { keys: { nodes: { id: string }[] } };
     events: { nodes: { id: string }[] };
-  }>('{ viewer { apiKeys { id } } events(first: 1) { nodes { id } } }');
+  }>('{ viewer { keys { nodes { id } } } events(first: 1) { nodes { id } } }');
   const ids: Record<string, string | undefined> = {
     ...{ Site: site, Machine: machine, License: license, User: 'user_1', Policy: 'policy_1' },
-    ...{ Job: submitJobs.jobIds[0], ApiKey: viewer.apiKeys[0]?.id, Event: events.nodes[0]?.id },
+    ...{ Job: submitJobs.jobIds[0], ApiKey: viewer.keys.nodes[0]?.id, Event: events.nodes[0]?.id },
   };
   for (const [type, id] of Object.entries(ids)) {
     expect(await api.must('query ($id: ID!) { node(id: $id) { __typename id } }', { id })).toEqual({

@@ -158,6 +158,8 @@ describe('a name of the release before', () => {
     expect(old?.data).toEqual(now?.data?.sites);
     expect(old?.extensions?.cost.estimated).toBe(now?.extensions?.cost.estimated);
     expect(now?.extensions?.cost.estimated).toBeGreaterThan(50);
+    const keys = await api.must<Json>('{ viewer { apiKeys { id } keys { nodes { id } } } }');
+    expect(keys).toEqual({ viewer: { apiKeys: [expect.anything()], keys: { nodes: [expect.anything()] } } });
     const none = `{ transfers(from: "site_1", first: 1) { sizeMb } now: inputTransfers(fromSiteId: "site_1") { nodes { sizeMb } } }`;
     expect(await api.must(none)).toEqual({ transfers: [], now: { nodes: [] } });
   });

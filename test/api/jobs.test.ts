@@ -598,12 +598,12 @@ describe('pages', () => {
     }
     try {
       const query = `query ($group: String) { jobs(first: 50, filter: { groupName: $group }) { edges { cursor node { id state application
-        user { name class submissionQuota { used } apiKeys { id } } site { name machines { id } queuedJobs cpus reservation { at } }
+        user { name class submissionQuota { used } keys { nodes { id } } } site { name machines { id } queuedJobs cpus reservation { at } }
         runs { epoch } } } pageInfo { endCursor } } }`;
       await api.must(query, { group });
       // The viewer's key is looked up too, now and then, but not through here; events are read for subscribers all the time.
       expect(asked.filter((name) => name !== 'events').sort()).toEqual([
-        'apiKeysOfUsers',
+        'apiKeysOfUser',
         'jobs',
         'usersByIds',
       ]);

@@ -8,8 +8,10 @@ const endpoint = new Endpoint();
 beforeAll(async () => void (await endpoint.open()));
 afterAll(() => endpoint.close());
 
+const CONDITIONS = `ids states siteId userId application project groupName class license cause jobGroupId waitsForOthers
+  submittedAfter submittedBefore endedAfter endedBefore`;
 const CREATE = `mutation ($input: CreateWebhookInput!) { createWebhook(input: $input) { secret webhook {
-  id name url filter kinds enabled user { name } failures lagS } } }`;
+  id name url conditions { ${CONDITIONS} } filter kinds enabled user { name } failures lagS } } }`;
 interface Made {
   createWebhook: { secret: string; webhook: { id: string } & Json };
 }
@@ -32,6 +34,10 @@ it('belong to their users: others see, change, test and remove none; an ADMIN al
     .createWebhook;
   expect(secret).toMatch(/^whsec_/);
   expect(webhook).toMatchObject({ filter, kinds: ['COMPLETED'], enabled: true, failures: 0, lagS: 0 });
+  // Each field of its own, null where nothing is asked of it; as JSON, as it was in the release before, what was given.
+  const none = Object.fromEntries(CONDITIONS.split(/\s+/).map((name) => [name, null]));
+  expect(webhook.conditions).toEqual({ ...none, ...filter });
+  expect(webhook.filter).toEqual(filter);
   const { id } = webhook;
   const uses = {
     test: `mutation { testWebhook(input: { webhookId: "${id}" }) { test { delivered status } } }`,

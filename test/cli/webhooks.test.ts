@@ -44,7 +44,7 @@ afterAll(async () => {
 interface Shown {
   id: string;
   kinds: string[];
-  filter: object;
+  conditions: object;
   enabled: boolean;
   failures: number;
 }
@@ -87,10 +87,10 @@ it('are listed, changed and removed', async () => {
   const { webhook } = await api.json<{ webhook: Shown }>(
     ...['webhooks', 'add', 'some', endpoint.url, '--on', 'completed,FAILED', '--application', 'blast'],
   );
-  expect(webhook).toMatchObject({ kinds: ['COMPLETED', 'FAILED'], filter: { application: 'blast' } });
+  expect(webhook).toMatchObject({ kinds: ['COMPLETED', 'FAILED'], conditions: { application: 'blast' } });
   expect((await api.cli('webhooks')).stdout).toMatch(/webhook_2 +some +\S+ +COMPLETED,FAILED +good/);
   const changed = await api.json<Shown>('webhooks', 'set', webhook.id, '--disable', '--on', 'all');
-  expect(changed).toMatchObject({ enabled: false, kinds: [], filter: { application: 'blast' } });
+  expect(changed).toMatchObject({ enabled: false, kinds: [], conditions: { application: 'blast' } });
   endpoint.behave = () => 503;
   expect(await api.cli('webhooks', 'test', webhook.id)).toMatchObject({
     code: 1,

@@ -54,19 +54,20 @@ export function ways(visits: Visits, grid: Grid): void {
       await page.getByRole('button', { name: /Signed in as admin/ }).waitFor();
       const keys = async () =>
         (
-          await grid.ask<{ viewer: { apiKeys: { name: string; revokedAt: string | null }[] } }>(
-            '{ viewer { apiKeys { name revokedAt } } }',
+          await grid.ask<{ viewer: { keys: { nodes: { name: string; revokedAt: string | null }[] } } }>(
+            '{ viewer { keys { nodes { name revokedAt } } } }',
           )
-        ).viewer.apiKeys
+        ).viewer.keys.nodes
           .filter(({ name }) => name === 'sign-in link' || name === 'portal')
           .map(({ name, revokedAt }) => `${name}${revokedAt === null ? '' : ' revoked'}`)
           .sort();
       expect(await keys()).toEqual(['portal', 'sign-in link revoked']);
-      const { viewer } = await grid.ask<{ viewer: { apiKeys: { name: string; expiresAt: string }[] } }>(
-        '{ viewer { apiKeys { name expiresAt } } }',
-      );
+      const { viewer } = await grid.ask<{
+        viewer: { keys: { nodes: { name: string; expiresAt: string }[] } };
+      }>('{ viewer { keys { nodes { name expiresAt } } } }');
       const hoursOf = (wanted: string): number =>
-        (Date.parse(viewer.apiKeys.find(({ name }) => name === wanted)!.expiresAt) - Date.now()) / 3_600_000;
+        (Date.parse(viewer.keys.nodes.find(({ name }) => name === wanted)!.expiresAt) - Date.now()) /
+        3_600_000;
       expect(hoursOf('sign-in link')).toBeLessThan(0.5);
       expect(hoursOf('portal')).toBeGreaterThan(11);
 

@@ -69,7 +69,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'FederationPeer.foreignJobs': 5,
   'FederationPeer.offeredJobs': 5,
   'FederationPeer.claimedJobs': 5,
-  'User.apiKeys': 10,
+  'User.keys': 10,
   'User.mail': 5,
   'Query.jobGraph': 500,
   'Query.jobCount': 50,
@@ -111,7 +111,7 @@ const LIST_SIZE_DEFAULT = 10;
 
 /** What only holds objects together, and values that come with the row they are in. */
 const HOLDER =
-  /(Connection|Edge|PageInfo|Payload)$|^(Term|Variable|Retry|RetryRule|RetryDecision|ExitCodes|ResourceAmount|DeviceRequest|DeviceShare|TasksPerMachine|SameSwitch|SiteTerms|JobPart|JobStateCount|Simulation(Result|OfClass|OfSite|Comparison|Figures))$/;
+  /(Connection|Edge|PageInfo|Payload)$|^(Term|Variable|Retry|RetryRule|RetryDecision|ExitCodes|ResourceAmount|DeviceRequest|DeviceShare|TasksPerMachine|SameSwitch|SiteTerms|JobPart|JobStateCount|JobConditions|Simulation(Result|OfClass|OfSite|Comparison|Figures))$/;
 
 /** Whether what a field of this type leads to counts as objects. */
 export const isCounted = (type: GraphQLOutputType): boolean => {

@@ -1,4 +1,5 @@
 /** Sites, machines and licenses. */
+import { MAX } from '../../platform/limits.js';
 import { amountsIn, devicesIn, labelsIn } from '../../store/rules.js';
 import type { Measurement } from '../../store/store.js';
 import { devicesShown } from '../devices.js';
@@ -26,7 +27,8 @@ export const Site: SiteResolvers = {
     site.schedulerId === null ? null : loaders.scheduler(site.schedulerId),
   isPeer: async ({ id }, _, { loaders, services }) =>
     (await loaders.once('sites of peers', () => services.federation.siteIds())).has(id),
-  machines: (site, _, { loaders }) => loaders.machinesOfSite(site.id),
+  machines: async (site, _, { loaders }) =>
+    (await loaders.machinesOfSite(site.id)).slice(0, MAX.shownMachines),
   licenses: (site, _, { loaders }) => loaders.licensesOfSite(site.id),
   load: (site, _, { services }) => services.grid.loadOf(site),
   queuedJobs: async (site, _, { loaders }) => (await loaders.siteStatistics(site.id)).queued,

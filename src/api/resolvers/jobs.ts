@@ -82,7 +82,10 @@ export const Job: JobResolvers = {
     const copy = await context.loaders.copy(job.id);
     return copy === null ? null : visibleJob(copy, context);
   },
-  runs: (job, _, { loaders }) => (job.epoch === 0 ? [] : loaders.runs(job.id)),
+  runs: ({ id, epoch }, { beforeEpoch }, { loaders }) => {
+    if (epoch === 0) return [];
+    return beforeEpoch == null ? loaders.runs(id) : loaders.runsBefore(id, beforeEpoch);
+  },
   decisions: (job, page, { services }) => services.jobs.decisionsOf(job.id, page),
   events: (job, page, { services }) => services.jobs.eventsOf(job.id, page),
   output: (job, { stream, epoch, task }, { loaders }) =>

@@ -15,7 +15,7 @@ import type {
 import type { JobEventKind } from '../generated/types.js';
 import { globalId } from '../ids.js';
 import { maySeeUser } from '../services/access.js';
-import { shownFilter } from '../services/job-filter.js';
+import { conditionsOf, shownFilter } from '../services/job-filter.js';
 import { targetName, targetSiteId } from './audit-target.js';
 
 export const User: UserResolvers = {
@@ -24,10 +24,8 @@ export const User: UserResolvers = {
     submissionLimit === null || submissionPeriodS === null
       ? null
       : { userId: id, limit: submissionLimit, periodS: submissionPeriodS },
-  apiKeys: (user, _, { services, viewer, loaders }) => {
-    services.people.checkKeysOf(viewer, user.id);
-    return loaders.apiKeysOfUser(user.id);
-  },
+  keys: ({ id }, { first, after }, { services, viewer, loaders }) =>
+    loaders.once(`keys ${id} ${first} ${after}`, () => services.people.keysOf(viewer, id, { first, after })),
   passwordSetAt: async (user, _, { services, viewer, loaders }) =>
     services.people.mayManage(viewer, user.id)
       ? ((await loaders.signIn(user.id))?.passwordSetAt ?? null)
@@ -59,6 +57,7 @@ export const Session: SessionResolvers = {
 export const Webhook: WebhookResolvers = {
   id: (webhook) => globalId('webhook', webhook.id),
   user: ({ userId }, _, { loaders }) => loaders.user(userId),
+  conditions: ({ filter }) => conditionsOf(filter as JobFilter),
   filter: ({ filter }) => shownFilter(filter as JobFilter),
   kinds: ({ kinds }) => kinds as JobEventKind[],
   lagS: ({ behindSince }, _, { services }) => services.webhooks.lagS(behindSince),

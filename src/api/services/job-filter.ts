@@ -47,26 +47,34 @@ export function visibleFilter(viewer: Viewer, given: JobFilter | null): StoredFi
   return stored.userId !== undefined && stored.userId !== owner ? null : { ...stored, userId: owner };
 }
 
-/** A stored filter as clients give it. */
-export function shownFilter(filter: StoredFilter): Record<string, unknown> {
-  const id = (type: IdType, value: number | undefined) => mapped(value, (one) => globalId(type, one));
-  const time = (value: number | undefined) => mapped(value, (at) => new Date(at * 1000).toISOString());
-  const { states, application, project, groupName, license, cause, waitsForOthers } = filter;
-  const shown = {
-    ids: mapped(filter.ids, (ids) => ids.map((one) => globalId('job', one))),
-    states,
+/** A stored filter as clients are shown it: each condition, null where it is not given. */
+export function conditionsOf(filter: StoredFilter) {
+  const id = (type: IdType, value: number | undefined) => mapped(value, (one) => globalId(type, one)) ?? null;
+  const time = (value: number | undefined) => mapped(value, (at) => new Date(at * 1000)) ?? null;
+  const text = (value: string | undefined) => value ?? null;
+  return {
+    ids: mapped(filter.ids, (ids) => ids.map((one) => globalId('job', one))) ?? null,
+    states: filter.states ? [...filter.states] : null,
     siteId: id('site', filter.siteId),
     userId: id('user', filter.userId),
-    ...{ application, project, groupName, class: filter.class, license, cause },
+    application: text(filter.application),
+    project: text(filter.project),
+    groupName: text(filter.groupName),
+    class: text(filter.class),
+    license: text(filter.license),
+    cause: filter.cause ?? null,
     jobGroupId: id('group', filter.groupId),
-    waitsForOthers,
+    waitsForOthers: filter.waitsForOthers ?? null,
     submittedAfter: time(filter.submittedFrom),
     submittedBefore: time(filter.submittedBefore),
     endedAfter: time(filter.endedFrom),
     endedBefore: time(filter.endedBefore),
   } satisfies Record<keyof JobFilter, unknown>;
-  return Object.fromEntries(Object.entries(shown).filter(([, value]) => value !== undefined));
 }
+
+/** The same in the form of `JobFilter`: what is given. */
+export const shownFilter = (filter: StoredFilter): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(conditionsOf(filter)).filter(([, value]) => value !== null));
 
 const mapped = <T, R>(value: T | null | undefined, map: (value: T) => R): R | undefined =>
   value === null || value === undefined ? undefined : map(value);

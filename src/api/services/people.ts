@@ -233,9 +233,19 @@ export function createPeopleService(parts: ServiceParts) {
     mayManage: (viewer: Viewer, userId: number): boolean =>
       userId === viewer.userId || viewer.role === 'ADMIN',
     /** Throws FORBIDDEN unless the viewer may list this user's keys: their own, or anybody's to an ADMIN. */
-    checkKeysOf(viewer: Viewer, userId: number): void {
-      if (userId === viewer.userId || viewer.role === 'ADMIN') return;
-      throw new ApiError('FORBIDDEN', 'only an ADMIN can see or change the keys of other users');
+    async keysOf(
+      viewer: Viewer,
+      userId: number,
+      { first, after }: ForwardArguments,
+    ): Promise<Connection<ApiKeyRow>> {
+      if (userId !== viewer.userId && viewer.role !== 'ADMIN')
+        throw new ApiError('FORBIDDEN', 'only an ADMIN can see or change the keys of other users');
+      const size = pageSize('first', first, limits);
+      const before = after ? decodeCursor('after', after, 'apikey', ['number'])[0] : null;
+      const rows = await queries.apiKeysOfUser(userId, before, size + 1);
+      return connection(rows, size, ({ id }) => encodeCursor('apikey', [id]), {
+        continued: before !== null,
+      });
     },
   };
 }

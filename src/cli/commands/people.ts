@@ -7,6 +7,7 @@ import { connect } from '../connect.js';
 import * as documents from '../documents.gql.js';
 import { CliError, ExitCode, usage } from '../errors.js';
 import { count, duration, table, time } from '../format.js';
+import { keysOf } from '../keys.js';
 import { addListOptions, type Columns, showList, tableOf } from '../lists.js';
 
 type User = documents.UserFieldsFragment;
@@ -197,12 +198,11 @@ function addKeys(program: Command): void {
   );
   list.action(async (options: { user?: string }) => {
     const client = connect();
-    const id = options.user === undefined ? null : (await findUser(client, options.user)).id;
-    await showList(list, KEY_COLUMNS, async () => {
-      if (id === null) return (await client.request(documents.OwnKeysDocument, {})).viewer.apiKeys;
-      const { node } = await client.request(documents.UserKeysDocument, { id });
-      return node && 'apiKeys' in node ? node.apiKeys : [];
-    });
+    const { id } =
+      options.user === undefined
+        ? (await client.request(documents.ViewerDocument, {})).viewer
+        : await findUser(client, options.user);
+    await showList(list, KEY_COLUMNS, () => keysOf(client, id));
   });
 
   const add = addCommand(list, 'add <name>', 'create an API key; it is shown only this once')
@@ -285,13 +285,10 @@ function addSessions(program: Command): void {
 
 /** Of one's own, or for administrators of anybody's. */
 async function nameOfKey(client: Client, id: string): Promise<string> {
-  const { viewer } = await client.request(documents.OwnKeysDocument, {});
-  const own = viewer.apiKeys.find((key) => key.id === id);
-  if (own) return own.name;
-  const users = await client.all(documents.UserKeysOfAllDocument, 'users', {});
-  const found = users.flatMap(({ apiKeys }) => apiKeys).find((key) => key.id === id);
-  if (!found) throw new CliError(`there is no API key ${id} (NOT_FOUND)`, ExitCode.NOT_FOUND);
-  return found.name;
+  const { node } = await client.request(documents.KeyNameDocument, { id });
+  if (!node || !('name' in node))
+    throw new CliError(`there is no API key ${id} (NOT_FOUND)`, ExitCode.NOT_FOUND);
+  return node.name;
 }
 
 function showSecret(command: Command, created: documents.CreateKeyMutation['createApiKey']): void {

@@ -31,7 +31,7 @@ import { Webhooks } from './webhooks';
 
 type User = UserPartsFragment;
 type WithKeys = User & {
-  apiKeys: KeyPartsFragment[];
+  keys: { nodes: KeyPartsFragment[]; pageInfo: { hasNextPage: boolean } };
   passwordSetAt?: string | null;
   invitedUntil?: string | null;
   sessions?: SessionPartsFragment[] | null;
@@ -261,7 +261,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
       : key.expiresAt && Date.parse(key.expiresAt) < Date.now()
         ? { label: 'Expired', tone: 'warn' }
         : { label: 'Good', tone: 'good' };
-  const keys = [...user.apiKeys].sort(
+  const keys = [...user.keys.nodes].sort(
     (a, b) =>
       Number(a.revokedAt !== null) - Number(b.revokedAt !== null) || b.createdAt.localeCompare(a.createdAt),
   );
@@ -323,6 +323,9 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
           },
         ]}
       />
+      {user.keys.pageInfo.hasNextPage && (
+        <p className="table-empty">Only the newest 1000 keys are shown; `switchyard keys` lists all.</p>
+      )}
       {making && <MakeKey user={user} onClose={() => setMaking(false)} onMade={refresh} />}
       {revoking && <RevokeKey of={revoking} onClose={() => setRevoking(null)} />}
     </Card>
