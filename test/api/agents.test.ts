@@ -413,10 +413,13 @@ test("an agent's key is for one site, and only an agent's is", async () => {
         input: { name: 'x', ...input },
       })
     ).errors?.[0]?.extensions;
-  expect(await make({ user: createUser.user.id })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'siteId' });
-  expect(await make({ site })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'siteId' });
-  expect(await make({ user: createUser.user.id, site: 'site_999' })).toMatchObject({ code: 'NOT_FOUND' });
-  expect(await make({ user: createUser.user.id, site })).toBeUndefined();
+  expect(await make({ userId: createUser.user.id })).toMatchObject({
+    code: 'BAD_USER_INPUT',
+    field: 'siteId',
+  });
+  expect(await make({ siteId: site })).toMatchObject({ code: 'BAD_USER_INPUT', field: 'siteId' });
+  expect(await make({ userId: createUser.user.id, siteId: 'site_999' })).toMatchObject({ code: 'NOT_FOUND' });
+  expect(await make({ userId: createUser.user.id, siteId: site })).toBeUndefined();
 });
 
 test('eighteen assignments of 1.5 MiB each arrive in parts', async () => {
@@ -490,7 +493,15 @@ test('a machine tells which devices its agent found and it is not registered wit
     `mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }`,
     {
       input: {
-        ...{ site, name, cpus: 4, memoryMb: 1000, os: 'linux', architecture: 'x64', devices: [device('g0')] },
+        ...{
+          siteId: site,
+          name,
+          cpus: 4,
+          memoryMb: 1000,
+          os: 'linux',
+          architecture: 'x64',
+          devices: [device('g0')],
+        },
       },
     },
   );

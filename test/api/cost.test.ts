@@ -100,7 +100,7 @@ describe('while it runs', () => {
       'mutation ($inputs: [CreateMachineInput!]!) { createMachines(input: { machines: $inputs }) { machines { id } } }',
       {
         inputs: Array.from({ length: MACHINES }, (_, i) => ({
-          site: createSite.site.id,
+          siteId: createSite.site.id,
           name: `m${i}`,
           cpus: 1,
           memoryMb: 1,

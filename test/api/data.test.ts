@@ -51,7 +51,7 @@ describe('datasets', () => {
     const after = await latestCursor();
     api.wakes.length = 0;
     const name = unique('höher "data"');
-    const made = await create({ name, sizeMb: 12.5, replicas: [b.id, a.id, b.id] });
+    const made = await create({ name, sizeMb: 12.5, replicaSiteIds: [b.id, a.id, b.id] });
     expect(made).toEqual({
       id: expect.stringMatching(/^dataset_\d+$/),
       name,
@@ -67,7 +67,7 @@ describe('datasets', () => {
     });
 
     const change = `mutation ($input: UpdateDatasetInput!) { updateDataset(input: $input) { dataset { ${FIELDS} } } }`;
-    expect(await api.must(change, { input: { dataset: made.id, sizeMb: 0 } })).toEqual({
+    expect(await api.must(change, { input: { datasetId: made.id, sizeMb: 0 } })).toEqual({
       updateDataset: { dataset: { ...made, sizeMb: 0 } },
     });
     const replicas = `mutation ($id: ID!, $add: [ID!]!, $remove: [ID!]!) { updateReplicas(input: { datasetId: $id, addSiteIds: $add, removeSiteIds: $remove }) { dataset { ${FIELDS} } } }`;
@@ -103,25 +103,25 @@ describe('datasets', () => {
       [{ name: 'x'.repeat(201), sizeMb: 1 }, 'BAD_USER_INPUT', /^name: .*1 to 200 characters/],
       [{ name: 'a\0', sizeMb: 1 }, 'BAD_USER_INPUT', /^name: /],
       [{ name: 'x', sizeMb: -1 }, 'BAD_USER_INPUT', /^sizeMb: -1 .*0 to/],
-      [{ name: 'x', sizeMb: 1, replicas: ['job_1'] }, 'BAD_USER_INPUT', /^replicaSiteIds: "job_1"/],
-      [{ name: 'x', sizeMb: 1, replicas: ['site_999'] }, 'NOT_FOUND', /site 999/],
+      [{ name: 'x', sizeMb: 1, replicaSiteIds: ['job_1'] }, 'BAD_USER_INPUT', /^replicaSiteIds: "job_1"/],
+      [{ name: 'x', sizeMb: 1, replicaSiteIds: ['site_999'] }, 'NOT_FOUND', /site 999/],
       [{ name, sizeMb: 1 }, 'CONFLICT', new RegExp(name)],
     ];
     for (const [input, code, message] of cases) {
       expect(await refused(make, { input })).toMatchObject({ code, message: expect.stringMatching(message) });
     }
     const many = Array.from({ length: 1_001 }, (_, i) => `site_${i + 1}`);
-    expect(await refused(make, { input: { name: 'x', sizeMb: 1, replicas: many } })).toMatchObject({
+    expect(await refused(make, { input: { name: 'x', sizeMb: 1, replicaSiteIds: many } })).toMatchObject({
       code: 'LIMIT_EXCEEDED',
       field: 'replicaSiteIds',
     });
     const change =
       'mutation ($input: UpdateDatasetInput!) { updateDataset(input: $input) { dataset { id } } }';
-    expect(await refused(change, { input: { dataset, name: null } })).toMatchObject({
+    expect(await refused(change, { input: { datasetId: dataset, name: null } })).toMatchObject({
       code: 'BAD_USER_INPUT',
       field: 'name',
     });
-    expect(await refused(change, { input: { dataset: 'dataset_999999', sizeMb: 1 } })).toMatchObject({
+    expect(await refused(change, { input: { datasetId: 'dataset_999999', sizeMb: 1 } })).toMatchObject({
       code: 'NOT_FOUND',
     });
     const both = `mutation { updateReplicas(input: { datasetId: "${dataset}", addSiteIds: ["site_1"], removeSiteIds: ["site_1"] }) { dataset { id } } }`;
@@ -159,13 +159,13 @@ describe('datasets', () => {
   test('an import adds and changes by name, all or none; each fault names its dataset, field, value and what is accepted', async () => {
     const here = await site();
     const other = await site();
-    const known = await create({ name: unique('known'), sizeMb: 1, replicas: [other.id] });
+    const known = await create({ name: unique('known'), sizeMb: 1, replicaSiteIds: [other.id] });
     const query = `mutation ($datasets: [DatasetInput!]!) { importDatasets(input: { datasets: $datasets }) {
       created updated errors { index field message } } }`;
     const stem = unique('imported');
     const datasets = [
-      { name: known.name, sizeMb: 7, replicas: [here.id] },
-      { name: stem, sizeMb: 2, replicas: [here.id, other.id] },
+      { name: known.name, sizeMb: 7, replicaSiteIds: [here.id] },
+      { name: stem, sizeMb: 2, replicaSiteIds: [here.id, other.id] },
       { name: `${stem}-0`, sizeMb: 0 },
     ];
     expect(await api.must(query, { datasets })).toEqual({
@@ -179,7 +179,7 @@ describe('datasets', () => {
     const before = await api.must('{ datasets(first: 5000) { nodes { id name sizeMb } } }');
     const bad = [
       { name: `${stem}-new`, sizeMb: 1 },
-      { name: '', sizeMb: -3, replicas: ['site_999', 'here'] },
+      { name: '', sizeMb: -3, replicaSiteIds: ['site_999', 'here'] },
       { name: `${stem}-new`, sizeMb: 1 },
     ];
     const { importDatasets } = await api.must<{ importDatasets: object }>(query, { datasets: bad });
@@ -234,9 +234,9 @@ describe('links', () => {
   test('are set, listed by their ends in pages, and removed', async () => {
     const [a, b, c] = [await site(), await site(), await site()];
     const links = [
-      { from: b.id, to: a.id, bandwidthMbPerS: 10 },
-      { from: a.id, to: b.id, bandwidthMbPerS: 100, rttS: 0.05, loss: 0.01 },
-      { from: a.id, to: c.id, bandwidthMbPerS: 1000 },
+      { fromSiteId: b.id, toSiteId: a.id, bandwidthMbPerS: 10 },
+      { fromSiteId: a.id, toSiteId: b.id, bandwidthMbPerS: 100, rttS: 0.05, loss: 0.01 },
+      { fromSiteId: a.id, toSiteId: c.id, bandwidthMbPerS: 1000 },
     ];
     const after = await latestCursor();
     api.wakes.length = 0;
@@ -299,16 +299,16 @@ describe('links', () => {
 
   test('one bad link and none is set; the fault has its place', async () => {
     const [a, b] = [await site(), await site()];
-    const good = { from: a.id, to: b.id, bandwidthMbPerS: 1 };
-    const back = { from: b.id, to: a.id, bandwidthMbPerS: 1 };
+    const good = { fromSiteId: a.id, toSiteId: b.id, bandwidthMbPerS: 1 };
+    const back = { fromSiteId: b.id, toSiteId: a.id, bandwidthMbPerS: 1 };
     const cases: [object, string][] = [
       [{ ...back, bandwidthMbPerS: 0 }, 'links[1].bandwidthMbPerS'],
       [{ ...back, bandwidthMbPerS: 1e10 }, 'links[1].bandwidthMbPerS'],
       [{ ...back, rttS: -1 }, 'links[1].rttS'],
       [{ ...back, loss: 1 }, 'links[1].loss'],
-      [{ ...back, from: 'site_99999' }, 'links[1].fromSiteId'],
-      [{ ...back, to: 'machine_1' }, 'links[1].toSiteId'],
-      [{ ...back, to: b.id }, 'links[1].toSiteId'],
+      [{ ...back, fromSiteId: 'site_99999' }, 'links[1].fromSiteId'],
+      [{ ...back, toSiteId: 'machine_1' }, 'links[1].toSiteId'],
+      [{ ...back, toSiteId: b.id }, 'links[1].toSiteId'],
       [good, 'links[1]'],
     ];
     for (const [bad, field] of cases) {
@@ -331,7 +331,7 @@ describe('links', () => {
         { site: own.id, measurements: [{ from, bandwidthMbPerS, rttS: 0.1, loss: 0.25 }] },
         agent.key,
       );
-    await api.must(SET, { links: [{ from: other.id, to: own.id, bandwidthMbPerS: 999 }] });
+    await api.must(SET, { links: [{ fromSiteId: other.id, toSiteId: own.id, bandwidthMbPerS: 999 }] });
     for (const bandwidth of [100, 10, 20, 30, 40]) await measure(bandwidth);
     api.wakes.length = 0;
     expect((await measure(50)).reportLinks).toMatchObject([{ bandwidthMbPerS: 30, rttS: 0.1, loss: 0.25 }]);
@@ -398,8 +398,8 @@ describe('links', () => {
 
   test('go with their site, and so do its replicas', async () => {
     const [a, b] = [await site(), await site()];
-    await api.must(SET, { links: [{ from: a.id, to: b.id, bandwidthMbPerS: 1 }] });
-    const { id } = await create({ name: unique('d'), sizeMb: 1, replicas: [a.id, b.id] });
+    await api.must(SET, { links: [{ fromSiteId: a.id, toSiteId: b.id, bandwidthMbPerS: 1 }] });
+    const { id } = await create({ name: unique('d'), sizeMb: 1, replicaSiteIds: [a.id, b.id] });
     await api.must(
       'mutation ($id: ID!) { drainSite(input: { siteId: $id }) { site { id } } removeSite(input: { siteId: $id }) { site { id } } }',
       {

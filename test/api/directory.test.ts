@@ -33,7 +33,7 @@ const newSite = async (name = unique('site')) =>
 const newMachine = async (site: string, more: object = {}) =>
   (
     await change<{ id: string }>('createMachine', 'machine', {
-      site,
+      siteId: site,
       name: unique('m'),
       cpus: 2,
       memoryMb: 10,
@@ -67,7 +67,7 @@ describe('sites', () => {
     const site = made.id as string;
     expect(api.wakes.sort()).toEqual([number(site), 'root']);
     expect(
-      await change('updateSite', 'site', { site, localPolicy: null, latitude: null }, fields),
+      await change('updateSite', 'site', { siteId: site, localPolicy: null, latitude: null }, fields),
     ).toMatchObject({ name: 'one', localPolicy: null, latitude: null, longitude: -24.9 });
     expect(await on('removeSite', 'site', site)).toEqual({ code: 'CONFLICT' });
     expect(await on('drainSite', 'site', site, 'state')).toEqual({ state: 'DRAINING' });
@@ -102,14 +102,15 @@ describe('sites', () => {
     );
     expect(limited.maxRunningJobs).toBe(6);
     const site = limited.id as string;
-    const update = (input: object) => change('updateSite', 'site', { site, ...input }, 'maxRunningJobs');
+    const update = (input: object) =>
+      change('updateSite', 'site', { siteId: site, ...input }, 'maxRunningJobs');
     expect(await update({ longitude: 1 })).toEqual({ maxRunningJobs: 6 });
     expect(await update({ maxRunningJobs: null })).toEqual({ maxRunningJobs: null });
     expect(await update({ maxRunningJobs: 0 })).toMatchObject({
       code: 'BAD_USER_INPUT',
       message: expect.stringContaining('maxRunningJobs: 0'),
     });
-    const longest = (input: object) => change('updateSite', 'site', { site, ...input }, 'maxLimitS');
+    const longest = (input: object) => change('updateSite', 'site', { siteId: site, ...input }, 'maxLimitS');
     expect(await longest({ maxLimitS: 3_600.5 })).toEqual({ maxLimitS: 3_600.5 });
     expect(await longest({ longitude: 2 })).toEqual({ maxLimitS: 3_600.5 });
     for (const maxLimitS of [0, 1e9 + 1])
@@ -121,7 +122,7 @@ describe('sites', () => {
     expect(await longest({ maxLimitS: null })).toEqual({ maxLimitS: null });
     const machine = await newMachine(site, { cpus: 1, maxTasks: 4 });
     const share = (input: object) =>
-      change('updateMachine', 'machine', { machine, ...input }, 'maxTasks tasksUsed cpusUsed');
+      change('updateMachine', 'machine', { machineId: machine, ...input }, 'maxTasks tasksUsed cpusUsed');
     expect(await share({ cpus: 2 })).toEqual({ maxTasks: 4, tasksUsed: 0, cpusUsed: 0 });
     expect(await share({ maxTasks: null })).toMatchObject({ maxTasks: null });
     expect(await share({ maxTasks: 1_000_001 })).toMatchObject({ code: 'BAD_USER_INPUT' });
@@ -145,10 +146,10 @@ describe('sites', () => {
     await newSite(name);
     expect(await refused({ name })).toMatchObject({ code: 'CONFLICT' });
     const site = await newSite();
-    expect(await change('updateSite', 'site', { site, name: null })).toMatchObject({
+    expect(await change('updateSite', 'site', { siteId: site, name: null })).toMatchObject({
       code: 'BAD_USER_INPUT',
     });
-    expect(await change('updateSite', 'site', { site, name })).toMatchObject({ code: 'CONFLICT' });
+    expect(await change('updateSite', 'site', { siteId: site, name })).toMatchObject({ code: 'CONFLICT' });
   });
 
   test('are listed by name, in pages', async () => {
@@ -182,7 +183,7 @@ describe('machines and licenses', () => {
     const own = await change(
       'createLicense',
       'license',
-      { kind: 'matlab', copies: 2, site },
+      { kind: 'matlab', copies: 2, siteId: site },
       'id kind copies inUse site { id }',
     );
     expect(own).toMatchObject({ kind: 'matlab', copies: 2, inUse: 0, site: { id: site } });
@@ -191,7 +192,12 @@ describe('machines and licenses', () => {
     expect(grid.site).toBeNull();
     expect(api.wakes).toEqual(expect.arrayContaining(['root', number(site), number(other)]));
     const licenses = [own.id, grid.id] as string[];
-    const machine = await newMachine(site, { licenses, os: 'plan9', architecture: 'mips', benchmark: 2.5 });
+    const machine = await newMachine(site, {
+      licenseIds: licenses,
+      os: 'plan9',
+      architecture: 'mips',
+      benchmark: 2.5,
+    });
     const look = `{ node(id: "${machine}") { ... on Machine { os architecture benchmark state silent cpusUsed memoryUsedMb site { id } licenses { id } } } }`;
     expect(await api.must(look)).toEqual({
       node: {
@@ -208,17 +214,17 @@ describe('machines and licenses', () => {
     });
     expect(
       await change('createMachine', 'machine', {
-        site: other,
+        siteId: other,
         name: 'm',
         cpus: 1,
         memoryMb: 1,
-        licenses,
+        licenseIds: licenses,
       }),
     ).toMatchObject({ code: 'CONFLICT' });
-    expect(await change('updateLicense', 'license', { license: own.id, copies: 7 }, 'copies')).toEqual({
+    expect(await change('updateLicense', 'license', { licenseId: own.id, copies: 7 }, 'copies')).toEqual({
       copies: 7,
     });
-    expect(await change('updateLicense', 'license', { license: own.id, copies: -1 })).toMatchObject({
+    expect(await change('updateLicense', 'license', { licenseId: own.id, copies: -1 })).toMatchObject({
       code: 'BAD_USER_INPUT',
     });
     expect(await on('removeLicense', 'license', own.id as string)).toEqual({ id: own.id });
@@ -233,7 +239,13 @@ describe('machines and licenses', () => {
     const site = await newSite();
     const register =
       'mutation ($inputs: [CreateMachineInput!]!) { createMachines(input: { machines: $inputs }) { machines { id name } } }';
-    const machine = (i: number, more = {}) => ({ site, name: `m${i}`, cpus: 1, memoryMb: 1, ...more });
+    const machine = (i: number, more = {}) => ({
+      siteId: site,
+      name: `m${i}`,
+      cpus: 1,
+      memoryMb: 1,
+      ...more,
+    });
     const refused = async (inputs: object[]) => (await api.ask(register, { inputs })).errors?.[0];
     expect(await refused([machine(1), machine(2, { cpus: 0 })])).toMatchObject({
       message: expect.stringContaining('machines[1].cpus: 0'),
@@ -258,9 +270,14 @@ describe('machines and licenses', () => {
     const site = await newSite();
     const machine = await newMachine(site);
     expect(
-      await change('updateMachine', 'machine', { machine, cpus: 8, os: 'bsd' }, 'cpus os memoryMb'),
+      await change(
+        'updateMachine',
+        'machine',
+        { machineId: machine, cpus: 8, os: 'bsd' },
+        'cpus os memoryMb',
+      ),
     ).toEqual({ cpus: 8, os: 'bsd', memoryMb: 10 });
-    expect(await change('updateMachine', 'machine', { machine, cpus: null })).toMatchObject({
+    expect(await change('updateMachine', 'machine', { machineId: machine, cpus: null })).toMatchObject({
       code: 'BAD_USER_INPUT',
     });
     expect(await on('drainMachine', 'machine', machine, 'state')).toEqual({ state: 'DRAINING' });
@@ -309,18 +326,18 @@ describe('users and keys', () => {
     expect(await change('createUser', 'user', { name: 'x', quotaShare: 0 })).toMatchObject({
       code: 'BAD_USER_INPUT',
     });
-    expect(await change('updateUser', 'user', { user: user.id, class: 'SILVER' }, 'class role')).toEqual({
+    expect(await change('updateUser', 'user', { userId: user.id, class: 'SILVER' }, 'class role')).toEqual({
       class: 'SILVER',
       role: 'USER',
     });
-    expect(await change('updateUser', 'user', { user: 'user_1', active: false })).toMatchObject({
+    expect(await change('updateUser', 'user', { userId: 'user_1', active: false })).toMatchObject({
       code: 'CONFLICT',
     });
     const quota = (input: object) =>
       change(
         'updateQuota',
         'user',
-        { user: user.id, reason: 'test', ...input },
+        { userId: user.id, reason: 'test', ...input },
         'quotaShare submissionQuota { limit periodS used }',
       );
     expect(await quota({ quotaShare: 2.5 })).toEqual({ quotaShare: 2.5, submissionQuota: null });
@@ -565,12 +582,12 @@ test('the audit log names what was changed, also what has been removed since', a
   const [from, to] = [unique('here'), unique('there')];
   const [site, other] = [await newSite(from), await newSite(to)];
   const machine = await newMachine(site, { name: 'm-17' });
-  await change('createLicense', 'license', { kind: 'cad', copies: 1, site });
+  await change('createLicense', 'license', { kind: 'cad', copies: 1, siteId: site });
   const dataset = await change('createDataset', 'dataset', { name: unique('data'), sizeMb: 1 }, 'name');
   await api.must(
     'mutation ($links: [LinkInput!]!) { setLinkValues(input: { links: $links }) { links { bandwidthMbPerS } } }',
     {
-      links: [{ from: site, to: other, bandwidthMbPerS: 1, rttS: 0 }],
+      links: [{ fromSiteId: site, toSiteId: other, bandwidthMbPerS: 1, rttS: 0 }],
     },
   );
   await api.must(
@@ -582,7 +599,7 @@ test('the audit log names what was changed, also what has been removed since', a
   );
   const name = unique('user');
   const user = await change('createUser', 'user', { name });
-  await change('createApiKey', null, { user: user.id, name: 'laptop' }, 'apiKey { id }');
+  await change('createApiKey', null, { userId: user.id, name: 'laptop' }, 'apiKey { id }');
   await on('drainMachine', 'machine', machine);
   await on('removeMachine', 'machine', machine);
   const { audit } = await api.must<{

@@ -31,8 +31,8 @@ beforeAll(async () => {
     'mutation ($links: [LinkInput!]!) { setLinkValues(input: { links: $links }) { links { loss } } }',
     {
       links: [
-        { from: near, to: far, bandwidthMbPerS: 10, rttS: 2 },
-        { from: far, to: near, bandwidthMbPerS: 20 },
+        { fromSiteId: near, toSiteId: far, bandwidthMbPerS: 10, rttS: 2 },
+        { fromSiteId: far, toSiteId: near, bandwidthMbPerS: 20 },
       ],
     },
   );
@@ -489,7 +489,7 @@ describe('DIANA', () => {
     await api.must(
       'mutation ($input: UpdateQuotaInput!) { updateQuota(input: $input) { user { quotaShare } } }',
       {
-        input: { user: rich.id, quotaShare: 3, reason: 'test' },
+        input: { userId: rich.id, quotaShare: 3, reason: 'test' },
       },
     );
     const own = await submit([wide, { ...wide, cpusPerTask: 1 }, { ...wide, cpusPerTask: 1 }], rich.key);

@@ -35,7 +35,7 @@ beforeAll(async () => {
     });
     const inputs = Array.from({ length: count }, (_, i) => ({
       ...{
-        site: createSite.site.id,
+        siteId: createSite.site.id,
         name: `m${i}`,
         cpus,
         memoryMb: 1000 * cpus,

@@ -102,6 +102,7 @@ const LISTS: Record<string, readonly ('event' | readonly [string, ...unknown[]])
   'Query.holds': [['hold', 1]],
   'Query.audit': [['audit', 1]],
   'Query.simulations': [['simulation', 1]],
+  'User.keys': [['apikey', 1]],
 };
 /** How to get to a list that is no root field. */
 const ORDERS: Record<string, string> = {
@@ -114,6 +115,7 @@ const ON: Record<string, (field: string) => string> = {
   Job: (field) => `job(id: "${good.job}") { ${field} }`,
   JobGroup: (field) => `jobGroup(id: "${good.group}") { ${field} }`,
   JobRatio: (field) => `jobRatio(application: "x") { ${field} }`,
+  User: (field) => `viewer { ${field} }`,
 };
 const encoded = (values: readonly unknown[]): string =>
   Buffer.from(JSON.stringify(values)).toString('base64url');

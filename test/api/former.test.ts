@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { type Json, unique, withApi } from './support/api.js';
 
 const api = withApi();
+api.hasFormer = true;
 const submit = async (...commands: string[]): Promise<string[]> => {
   const { submitJobs } = await api.must<{ submitJobs: { jobIds: string[] } }>(
     'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { jobIds } }',

@@ -326,7 +326,7 @@ describe('submitJobGroup', () => {
   test('a quota counts the whole group, and says when it frees up', async () => {
     const { id, key } = await api.user('USER', unique('u'));
     await api.must('mutation ($input: UpdateQuotaInput!) { updateQuota(input: $input) { user { id } } }', {
-      input: { user: id, submissionLimit: 10, submissionPeriodS: 3600, reason: 'test' },
+      input: { userId: id, submissionLimit: 10, submissionPeriodS: 3600, reason: 'test' },
     });
     const template = { command: 'x' };
     expect((await submit({ template, count: 6 }, key)).jobIds).toHaveLength(6);

@@ -17,7 +17,7 @@ beforeAll(async () => {
     'mutation { createSite(input: { name: "here" }) { site { id } } }',
   );
   site = createSite.site.id;
-  const input = { site, name: 'm', cpus: 8, memoryMb: 1000 };
+  const input = { siteId: site, name: 'm', cpus: 8, memoryMb: 1000 };
   const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
     'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     { input },
@@ -37,7 +37,7 @@ async function reserve(
   const { data, errors } = await api.ask<{ createHold: Json }>(
     `mutation ($input: CreateHoldInput!) { createHold(input: $input) {
       hold { id kind name wholeSite times { from to } user { name } } machines { machine { id } whole cpus } holds { id } runsInTheWay jobs { id } moved { job { id } before after } } }`,
-    { input: { site, dryRun, ...input } },
+    { input: { siteId: site, dryRun, ...input } },
     key,
   );
   const [error] = errors ?? [];
@@ -104,7 +104,7 @@ it('a window keeps out jobs that may reach into it, lets short ones go, and the 
   const spec = '{ command: "true", estimateS: 10, runTimeLimitS: 3600 }';
   type Bounds = { startsAtLatest: string; fitsIfLimitS: number };
   const { queued, fresh } = await api.must<{ queued: Bounds; fresh: Bounds }>(
-    `{ queued: ${dryRun.replace('%', `job: "${long}"`)} fresh: ${dryRun.replace('%', `spec: ${spec}`)} }`,
+    `{ queued: ${dryRun.replace('%', `jobId: "${long}"`)} fresh: ${dryRun.replace('%', `spec: ${spec}`)} }`,
     {},
     ann,
   );
@@ -134,12 +134,12 @@ it('users reserve within what the site allows, and nobody but them and operators
   const from = inS(7200);
   // To the millisecond, or the two that are let through are more than what is reservable.
   const to = new Date(Date.parse(from) + 3_600_000).toISOString();
-  const asked = { machines: [machine], cpus: 2, from, to };
+  const asked = { machineIds: [machine], cpus: 2, from, to };
   expect(await reserve(asked, ann)).toMatchObject({ code: 'LIMIT_EXCEEDED' });
   await api.must(
     'mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { site { reservableCpuHours } } }',
     {
-      input: { site, reservableCpuHours: 3 },
+      input: { siteId: site, reservableCpuHours: 3 },
     },
   );
   const made = await reserve({ ...asked, onConflict: 'AFTER_JOBS' }, ann);
@@ -151,7 +151,7 @@ it('users reserve within what the site allows, and nobody but them and operators
     code: 'LIMIT_EXCEEDED',
   });
   expect(
-    await reserve({ ...asked, tasks: 1, machines: undefined, cpus: 1, onConflict: 'AFTER_JOBS' }, ann),
+    await reserve({ ...asked, tasks: 1, machineIds: undefined, cpus: 1, onConflict: 'AFTER_JOBS' }, ann),
   ).toMatchObject({ machines: [{ machine: { id: machine }, cpus: 1 }] });
   const { id } = made.hold as { id: string };
   const bob = (await api.user('USER', 'bob')).key;
@@ -166,8 +166,8 @@ it('users reserve within what the site allows, and nobody but them and operators
 });
 
 it.each([
-  [{ kind: 'STANDING', machines: ['machine_1'], to: inS(1000) }, 'BAD_USER_INPUT', 'rrule'],
-  [{ kind: 'USER', rrule: 'FREQ=DAILY', machines: ['machine_1'], to: inS(1000) }, 'BAD_USER_INPUT', 'kind'],
+  [{ kind: 'STANDING', machineIds: ['machine_1'], to: inS(1000) }, 'BAD_USER_INPUT', 'rrule'],
+  [{ kind: 'USER', rrule: 'FREQ=DAILY', machineIds: ['machine_1'], to: inS(1000) }, 'BAD_USER_INPUT', 'kind'],
   [{ kind: 'MAINTENANCE', rrule: 'FREQ=DAILY' }, 'BAD_USER_INPUT', 'to'],
   [{ kind: 'MAINTENANCE', rrule: 'FREQ=MINUTELY', to: inS(1000) }, 'BAD_USER_INPUT', 'DAILY'],
   [{ kind: 'MAINTENANCE', rrule: 'FREQ=HOURLY', to: inS(4000) }, 'BAD_USER_INPUT', 'overlap'],
@@ -181,29 +181,29 @@ it.each([
   ],
   [{ kind: 'MAINTENANCE', alsoDates: [inS(100)], to: inS(1000) }, 'BAD_USER_INPUT', 'alsoDates'],
   [{ kind: 'MAINTENANCE', users: ['ann'], to: inS(1000) }, 'BAD_USER_INPUT', 'users'],
-  [{ machines: ['machine_1'], users: ['nobody'], to: inS(1000) }, 'BAD_USER_INPUT', 'nobody'],
-  [{ machines: ['machine_1'], releaseIdleS: 1, to: inS(1000) }, 'BAD_USER_INPUT', 'releaseIdleS'],
+  [{ machineIds: ['machine_1'], users: ['nobody'], to: inS(1000) }, 'BAD_USER_INPUT', 'nobody'],
+  [{ machineIds: ['machine_1'], releaseIdleS: 1, to: inS(1000) }, 'BAD_USER_INPUT', 'releaseIdleS'],
   [{ kind: 'MAINTENANCE', from: inS(2000), to: inS(1000) }, 'BAD_USER_INPUT', 'to'],
   [{ kind: 'MAINTENANCE', to: inS(-10) }, 'BAD_USER_INPUT', 'to'],
   [{ to: inS(1000) }, 'BAD_USER_INPUT', 'machines'],
   [{ tasks: 2, to: inS(1000) }, 'BAD_USER_INPUT', 'tasks'],
-  [{ machines: ['machine_1'], cpus: 9, to: inS(1000) }, 'CONFLICT', '9 are requested'],
-  [{ machines: ['machine_99'], to: inS(1000) }, 'CONFLICT', 'machine 99'],
+  [{ machineIds: ['machine_1'], cpus: 9, to: inS(1000) }, 'CONFLICT', '9 are requested'],
+  [{ machineIds: ['machine_99'], to: inS(1000) }, 'CONFLICT', 'machine 99'],
 ])('refuses %j', async (input, code, message) => {
   expect(await reserve(input)).toEqual({ code, message: expect.stringContaining(message) });
 });
 
 it('leaves windows to operators', async () => {
   expect(await reserve({ kind: 'MAINTENANCE', to: inS(1000) }, ann)).toMatchObject({ code: 'FORBIDDEN' });
-  expect(await reserve({ machines: [machine] }, ann)).toMatchObject({ code: 'BAD_USER_INPUT' });
-  const asked = { machines: [machine], to: inS(1000) };
+  expect(await reserve({ machineIds: [machine] }, ann)).toMatchObject({ code: 'BAD_USER_INPUT' });
+  const asked = { machineIds: [machine], to: inS(1000) };
   for (const more of [{ onConflict: 'PREEMPT' }, { user: 'admin' }])
     expect(await reserve({ ...asked, ...more }, ann)).toMatchObject({ code: 'FORBIDDEN' });
 });
 
 it('holds again and again by a rule in a time zone, and says what else it was told', async () => {
   const made = await reserve({
-    ...{ kind: 'STANDING', name: 'weekly', machines: [machine], cpus: 1, releaseIdleS: 900 },
+    ...{ kind: 'STANDING', name: 'weekly', machineIds: [machine], cpus: 1, releaseIdleS: 900 },
     ...{ rrule: 'FREQ=WEEKLY;BYDAY=TU,TH;COUNT=6', timeZone: 'Europe/Stockholm', users: ['ann', 'ann'] },
     ...{ from: '2037-03-20T08:00:00Z', to: '2037-03-20T10:30:00Z', onConflict: 'AFTER_JOBS' },
   });
@@ -213,7 +213,7 @@ it('holds again and again by a rule in a time zone, and says what else it was to
   monday.setUTCDate(monday.getUTCDate() + ((8 - monday.getUTCDay()) % 7));
   const day = monday.toISOString().slice(0, 10);
   const good = await reserve({
-    ...{ kind: 'STANDING', name: 'weekly', machines: [machine], cpus: 1, releaseIdleS: 900 },
+    ...{ kind: 'STANDING', name: 'weekly', machineIds: [machine], cpus: 1, releaseIdleS: 900 },
     ...{ rrule: 'FREQ=WEEKLY;BYDAY=TU,TH;COUNT=6', timeZone: 'UTC', users: ['ann', 'ann'] },
     ...{ from: `${day}T08:00:00Z`, to: `${day}T10:30:00Z`, onConflict: 'AFTER_JOBS' },
     exceptDates: [new Date(Date.parse(`${day}T08:00:00Z`) + 86_400_000).toISOString()],
@@ -232,7 +232,7 @@ it('holds again and again by a rule in a time zone, and says what else it was to
   });
   // Who was named may run jobs in it.
   expect(await submit({ reservation: 'weekly', runTimeLimitS: 60 })).toMatch(/^job_/);
-  const own = await reserve({ machines: [machine], cpus: 1, user: 'ann', ...nextYear() });
+  const own = await reserve({ machineIds: [machine], cpus: 1, user: 'ann', ...nextYear() });
   expect(own).toMatchObject({ hold: { user: { name: 'ann' } } });
   expect(await cancel((own.hold as { id: string }).id, ann)).toBe('ended');
   expect(await cancel(id)).toBe('ended');
@@ -260,7 +260,7 @@ it('is changed by its owner and by operators, is audited, and lets go what waite
     createMachine: { machine: big },
   } = await api.must<{ createMachine: { machine: { id: string } } }>(
     'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
-    { input: { site: own.id, name: 'big', cpus: 64, memoryMb: 1000 } },
+    { input: { siteId: own.id, name: 'big', cpus: 64, memoryMb: 1000 } },
   );
   const agent = {
     siteId: number(own.id),
@@ -272,25 +272,27 @@ it('is changed by its owner and by operators, is audited, and lets go what waite
   };
   const machines = [{ name: 'big', measured: null, problem: null, waits: null }];
   await api.parts.store.registerAgent({ ...agent, simulated: true, machines }, Date.now() / 1000, 1);
-  const made = await reserve({ site: own.id, kind: 'MAINTENANCE', from: inS(600), to: inS(1200) });
+  const made = await reserve({ siteId: own.id, kind: 'MAINTENANCE', from: inS(600), to: inS(1200) });
   const { id: hold } = made.hold as { id: string };
   const long = await submit({ cpusPerTask: 40, runTimeLimitS: 3600 });
   await expect.poll(() => stateOf(long), { timeout: PATIENCE_MS }).toBe('DISPATCHED');
 
   const from = inS(7200);
   const to = new Date(Date.parse(from) + 3_600_000).toISOString();
-  expect(await change({ hold, from, to, reason: 'disks' }, ann)).toMatchObject({ code: 'FORBIDDEN' });
-  expect(await change({ hold, from, to, reason: 'disks' })).toMatchObject({
+  expect(await change({ holdId: hold, from, to, reason: 'disks' }, ann)).toMatchObject({ code: 'FORBIDDEN' });
+  expect(await change({ holdId: hold, from, to, reason: 'disks' })).toMatchObject({
     ...{ reason: 'disks', wholeSite: true, times: [{ from, to }], onConflict: 'REFUSE' },
   });
   await assigned(long);
-  expect(await change({ hold, from: inS(600) })).toEqual({
+  expect(await change({ holdId: hold, from: inS(600) })).toEqual({
     ...{ code: 'CONFLICT', message: expect.stringMatching(`^${long} may still be running`) },
   });
-  expect(await change({ hold, machines: [big.id], from: inS(600), onConflict: 'AFTER_JOBS' })).toMatchObject({
+  expect(
+    await change({ holdId: hold, machineIds: [big.id], from: inS(600), onConflict: 'AFTER_JOBS' }),
+  ).toMatchObject({
     ...{ wholeSite: false, machines: [{ machine: { id: big.id }, cpus: null }], onConflict: 'AFTER_JOBS' },
   });
-  expect(await change({ hold, machines: null, name: 'e', reason: null })).toMatchObject({
+  expect(await change({ holdId: hold, machineIds: null, name: 'e', reason: null })).toMatchObject({
     ...{ wholeSite: true, name: 'e', reason: null },
   });
   const { audit } = await api.must<{ audit: { nodes: Json[] } }>(
@@ -310,37 +312,42 @@ it('is changed by its owner and by operators, is audited, and lets go what waite
     [{ rrule: 'FREQ=DAILY' }, 'BAD_USER_INPUT', 'it does not recur'],
     [{ releaseIdleS: 60 }, 'BAD_USER_INPUT', 'releaseIdleS'],
     [{ users: ['ann'] }, 'BAD_USER_INPUT', 'users'],
-    [{ machines: [machine] }, 'CONFLICT', 'is not in service at the site'],
-    [{ hold: 'hold_999' }, 'NOT_FOUND', 'hold_999'],
+    [{ machineIds: [machine] }, 'CONFLICT', 'is not in service at the site'],
+    [{ holdId: 'hold_999' }, 'NOT_FOUND', 'hold_999'],
   ] as const)
-    expect(await change({ hold, ...input })).toEqual({ code, message: expect.stringContaining(message) });
+    expect(await change({ holdId: hold, ...input })).toEqual({
+      code,
+      message: expect.stringContaining(message),
+    });
   expect(await cancel(hold)).toBe('ended');
-  expect(await change({ hold, name: 'x' })).toMatchObject({ code: 'CONFLICT' });
+  expect(await change({ holdId: hold, name: 'x' })).toMatchObject({ code: 'CONFLICT' });
 
   // Users within what the site allows.
-  const wanted = { site: own.id, machines: [big.id], cpus: 4, onConflict: 'AFTER_JOBS', from, to };
+  const wanted = { siteId: own.id, machineIds: [big.id], cpus: 4, onConflict: 'AFTER_JOBS', from, to };
   const { id: reserved } = (await reserve(wanted, ann)).hold as { id: string };
   const bob = (await api.user('USER', 'bert')).key;
-  expect(await change({ hold: reserved, name: 'mine' }, bob)).toMatchObject({ code: 'FORBIDDEN' });
-  expect(await change({ hold: reserved, machines: [big.id], cpus: 9 }, ann)).toMatchObject({
+  expect(await change({ holdId: reserved, name: 'mine' }, bob)).toMatchObject({ code: 'FORBIDDEN' });
+  expect(await change({ holdId: reserved, machineIds: [big.id], cpus: 9 }, ann)).toMatchObject({
     code: 'LIMIT_EXCEEDED',
   });
-  expect(await change({ hold: reserved, onConflict: 'PREEMPT' }, ann)).toMatchObject({ code: 'FORBIDDEN' });
-  expect(await change({ hold: reserved, to: null }, ann)).toMatchObject({ code: 'BAD_USER_INPUT' });
-  const good = { machines: [big.id], cpus: 8, users: ['admin'], releaseIdleS: null };
-  expect(await change({ hold: reserved, ...good }, ann)).toMatchObject({
+  expect(await change({ holdId: reserved, onConflict: 'PREEMPT' }, ann)).toMatchObject({ code: 'FORBIDDEN' });
+  expect(await change({ holdId: reserved, to: null }, ann)).toMatchObject({ code: 'BAD_USER_INPUT' });
+  const good = { machineIds: [big.id], cpus: 8, users: ['admin'], releaseIdleS: null };
+  expect(await change({ holdId: reserved, ...good }, ann)).toMatchObject({
     ...{ machines: [{ cpus: 8 }], releaseIdleS: null, times: [{ from, to }] },
   });
   expect(await cancel(reserved, ann)).toBe('ended');
   const daily = await reserve({
-    ...{ site: own.id, kind: 'MAINTENANCE', rrule: 'FREQ=DAILY', onConflict: 'AFTER_JOBS' },
+    ...{ siteId: own.id, kind: 'MAINTENANCE', rrule: 'FREQ=DAILY', onConflict: 'AFTER_JOBS' },
     ...{ from: `${to.slice(0, 10)}T00:00:00Z`, to: `${to.slice(0, 10)}T01:00:00Z` },
   });
   const { id: recurring } = daily.hold as { id: string };
-  const weekly = await change({ hold: recurring, rrule: 'FREQ=WEEKLY', timeZone: 'Europe/Stockholm' });
+  const weekly = await change({ holdId: recurring, rrule: 'FREQ=WEEKLY', timeZone: 'Europe/Stockholm' });
   expect(weekly.recurrence).toEqual({ rrule: 'FREQ=WEEKLY', timeZone: 'Europe/Stockholm' });
   expect((weekly.times as Json[]).length).toBeLessThan((daily.hold as { times: Json[] }).times.length);
-  expect(await change({ hold: recurring, rrule: 'FREQ=MINUTELY' })).toMatchObject({ code: 'BAD_USER_INPUT' });
+  expect(await change({ holdId: recurring, rrule: 'FREQ=MINUTELY' })).toMatchObject({
+    code: 'BAD_USER_INPUT',
+  });
   await cancel(recurring);
 });
 
@@ -357,7 +364,7 @@ it('stops what is in the way of a window that preempts', async () => {
 
 it('whose reservation it is runs in it, on its machine and in its time, past what waits outside', async () => {
   const bob = (await api.user('USER', 'carl')).key;
-  const input = { site, name: 'own', cpus: 16, memoryMb: 1000 };
+  const input = { siteId: site, name: 'own', cpus: 16, memoryMb: 1000 };
   const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
     'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     { input },
@@ -366,7 +373,7 @@ it('whose reservation it is runs in it, on its machine and in its time, past wha
   const agent = { siteId: number(site), identity: 'a', instance: '1', host: 'h', version: '1', protocol: 3 };
   await api.parts.store.registerAgent({ ...agent, simulated: true, machines }, Date.now() / 1000, 1);
   const made = await reserve({
-    ...{ kind: 'USER', name: 'course', machines: [createMachine.machine.id], to: inS(3600) },
+    ...{ kind: 'USER', name: 'course', machineIds: [createMachine.machine.id], to: inS(3600) },
   });
   const hold = (made.hold as Json).id as string;
   const faults = async (more: object, key: string): Promise<string[]> => {
@@ -410,7 +417,7 @@ it('has the licenses that it holds for its own jobs, and keeps them from all oth
   // What waits from before would start on the new machine at once.
   await api.must('mutation { cancelJobs(input: { selection: { all: true } }) { jobIds } }');
   const { machine: name } = await unusedMachine();
-  const asked = { kind: 'USER', name: 'exam', machines: [name], to: inS(3600) };
+  const asked = { kind: 'USER', name: 'exam', machineIds: [name], to: inS(3600) };
   expect(await reserve({ ...asked, shared: [{ kind: 'cad', amount: 4 }] })).toMatchObject({
     code: 'CONFLICT',
     message: expect.stringContaining('the site and the grid have 3 cad; 4 are requested'),
@@ -430,7 +437,7 @@ it('has the licenses that it holds for its own jobs, and keeps them from all oth
   const shared = async (input: object): Promise<unknown> => {
     const { data } = await api.ask<{ updateHold: { hold: Json } }>(
       'mutation ($input: UpdateHoldInput!) { updateHold(input: $input) { hold { shared { kind amount } machines { whole } } } }',
-      { input: { hold, ...input } },
+      { input: { holdId: hold, ...input } },
     );
     return data?.updateHold.hold;
   };
@@ -464,12 +471,12 @@ it("counts the site's limit for a job without one, and for a run the one that it
   const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
     'mutation { createSite(input: { name: "limited", maxLimitS: 300 }) { site { id } } }',
   );
-  const there = { site: createSite.site.id };
+  const there = { siteId: createSite.site.id };
   const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
     'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     { input: { ...there, name: 'large', cpus: 8, memoryMb: 50_000 } },
   );
-  const siteId = number(there.site);
+  const siteId = number(there.siteId);
   const agent = { siteId, identity: 'b', instance: '1', host: 'i', version: '1', protocol: 3 };
   const machines = [{ name: 'large', measured: null, problem: null, waits: null }];
   await api.parts.store.registerAgent({ ...agent, simulated: true, machines }, Date.now() / 1000, 1);
@@ -502,7 +509,7 @@ it("counts the site's limit for a job without one, and for a run the one that it
 
   // And a job of a reservation needs none of its own where the site's is short enough.
   const name = 'brief';
-  const asked = { ...there, kind: 'USER', name, machines: [createMachine.machine.id], to: inS(1000) };
+  const asked = { ...there, kind: 'USER', name, machineIds: [createMachine.machine.id], to: inS(1000) };
   expect(await reserve({ ...asked, onConflict: 'AFTER_JOBS' })).not.toHaveProperty('message');
   const faults = async (): Promise<string[]> => {
     const job = { ...large, command: 'true', estimateS: 10, reservation: name };
@@ -523,7 +530,7 @@ it("counts the site's limit for a job without one, and for a run the one that it
 
 /** One more, with an agent. */
 async function unusedMachine(): Promise<{ machine: string }> {
-  const input = { site, name: 'exam', cpus: 16, memoryMb: 1000 };
+  const input = { siteId: site, name: 'exam', cpus: 16, memoryMb: 1000 };
   const { createMachine } = await api.must<{ createMachine: { machine: { id: string } } }>(
     'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     { input },

@@ -327,7 +327,7 @@ describe('submitting', () => {
     const { id, key } = await api.user('USER', unique('u'));
     const set = `mutation ($input: UpdateQuotaInput!) { updateQuota(input: $input) { user { submissionQuota { limit periodS used } } } }`;
     await api.must(set, {
-      input: { user: id, submissionLimit: 3, submissionPeriodS: 3600, reason: 'test' },
+      input: { userId: id, submissionLimit: 3, submissionPeriodS: 3600, reason: 'test' },
     });
     await submit([{ command: 'a' }, { command: 'b' }], {}, key);
     const { code, extensions } = await refused(
@@ -344,7 +344,7 @@ describe('submitting', () => {
     expect((await refused(SUBMIT, { input: { jobs: never } }, key)).extensions).toMatchObject({
       freesAt: null,
     });
-    await api.must(set, { input: { user: id, submissionLimit: null, reason: 'test' } });
+    await api.must(set, { input: { userId: id, submissionLimit: null, reason: 'test' } });
     expect((await submit(never, {}, key)).jobIds).toHaveLength(4);
   });
 });
@@ -392,7 +392,7 @@ describe('acting on jobs', () => {
     const bad = [
       {},
       { filter: {} },
-      { filter: { user: null } },
+      { filter: { userId: null } },
       { all: false },
       { ids: ['job_1'], filter: { states: ['QUEUED'] } },
       { ids: ['job_1'], all: true },
@@ -525,14 +525,14 @@ describe('pages', () => {
     expect(await all({})).toEqual(jobIds);
     expect(await all({ states: ['HELD'] })).toEqual([jobIds[1]]);
     expect(await all({ states: [] })).toEqual([]);
-    expect(await all({ application: 'a', user })).toEqual([jobIds[0]]);
+    expect(await all({ application: 'a', userId: user })).toEqual([jobIds[0]]);
     expect(await all({ ids: [jobIds[1], 'job_99999999'] })).toEqual([jobIds[1]]);
     expect(
       await all({ submittedAfter: '2020-01-01T00:00:00Z', submittedBefore: '2099-01-01T00:00:00Z' }),
     ).toEqual(jobIds);
     expect(await all({ submittedBefore: '2020-01-01T00:00:00Z' })).toEqual([]);
     expect(await all({ endedAfter: '2020-01-01T00:00:00Z' })).toEqual([]);
-    expect(await all({ site: 'site_1' })).toEqual([]);
+    expect(await all({ siteId: 'site_1' })).toEqual([]);
     expect(
       await api.must('query ($filter: JobFilter) { jobCount(filter: $filter) }', {
         filter: { groupName: group },

@@ -496,7 +496,7 @@ describe('a rerun', () => {
     );
     await ends(jobIds);
     // Twice at once is once.
-    const both = await Promise.all([1, 2].map(() => rerun({ group }, key)));
+    const both = await Promise.all([1, 2].map(() => rerun({ groupName: group }, key)));
     const jobs = both.flatMap((one) => one.jobs);
     expect(jobs.map((one) => one.rerunOf.id)).toEqual(jobIds);
     const copies = jobs.map(({ id }) => id);
@@ -506,7 +506,7 @@ describe('a rerun', () => {
       state: 'CANCELLED',
       cause: 'DEPENDENCY_FAILED',
     });
-    expect(await rerun({ group, only: 'FAILED' }, key)).toMatchObject({ jobIds: [] });
+    expect(await rerun({ groupName: group, only: 'FAILED' }, key)).toMatchObject({ jobIds: [] });
     // Who names the group from now on means the copies.
     const late = await submit([{ needs: need([{ group }]) }], {}, key);
     await ends(late.jobIds);
@@ -531,9 +531,11 @@ describe('a rerun', () => {
       own.key,
     );
     expect(await refused({}, own.key)).toMatch(/^BAD_USER_INPUT groupName: .*exactly one of the two/);
-    expect(await refused({ group: 'x', jobGroup }, own.key)).toMatch(/^BAD_USER_INPUT groupName: /);
-    expect(await refused({ jobGroup }, other.key)).toMatch(/^NOT_FOUND /);
-    const { jobIds, jobs } = await rerun({ jobGroup }, api.adminKey);
+    expect(await refused({ groupName: 'x', jobGroupId: jobGroup }, own.key)).toMatch(
+      /^BAD_USER_INPUT groupName: /,
+    );
+    expect(await refused({ jobGroupId: jobGroup }, other.key)).toMatch(/^NOT_FOUND /);
+    const { jobIds, jobs } = await rerun({ jobGroupId: jobGroup }, api.adminKey);
     expect(jobs.map((one) => one.rerunOf.id)).toEqual(submitJobGroup.jobIds);
     const { audit } = await api.must<{ audit: { nodes: Json[] } }>(
       '{ audit(first: 1) { nodes { action target after } } }',

@@ -401,7 +401,7 @@ describe('a trusted portal', () => {
 
     const setActive = (active: boolean) =>
       api.must('mutation ($input: UpdateUserInput!) { updateUser(input: $input) { user { id } } }', {
-        input: { user: ben.id, active },
+        input: { userId: ben.id, active },
       });
     const blocked = await closes(askedFor('ben'));
     await setActive(false);

@@ -214,22 +214,22 @@ describe('a session', () => {
       session: null,
     });
     for (const [key, input] of [
-      [eve.session, { user: ada.id }],
-      [operator.key, { user: ada.id, sessions: [other] }],
+      [eve.session, { userId: ada.id }],
+      [operator.key, { userId: ada.id, sessionIds: [other] }],
     ] as const)
       expect((await api.ask(END, { input }, key)).errors?.[0]?.extensions.code).toBe('FORBIDDEN');
     // Another user's among one's own is not there.
-    expect(await api.must(END, { input: { sessions: [other] } }, eve.session)).toEqual({
+    expect(await api.must(END, { input: { sessionIds: [other] } }, eve.session)).toEqual({
       endSessions: { endedSessionIds: [] },
     });
-    expect(await api.must(END, { input: { sessions: [other] } }, ada.session)).toEqual({
+    expect(await api.must(END, { input: { sessionIds: [other] } }, ada.session)).toEqual({
       endSessions: { endedSessionIds: [other] },
     });
     expect([await codeOf(ada.session), await codeOf(second)]).toEqual([undefined, 'UNAUTHENTICATED']);
     const third = (await post('password', { user: ada.name, password: GOOD })).secret;
     await api.must(END, { input: {} }, ada.session);
     expect([await codeOf(ada.session), await codeOf(third)]).toEqual([undefined, 'UNAUTHENTICATED']);
-    await api.must(END, { input: { user: ada.id } });
+    await api.must(END, { input: { userId: ada.id } });
     expect(await codeOf(ada.session)).toBe('UNAUTHENTICATED');
   });
 
@@ -245,7 +245,7 @@ describe('a session', () => {
       { next: () => {}, error: () => {}, complete: () => {} },
     );
     await opened;
-    await api.must(END, { input: { user: ada.id } });
+    await api.must(END, { input: { userId: ada.id } });
     expect(await closed).toBe(4401);
   });
 
@@ -277,7 +277,7 @@ describe('a session', () => {
       ada.session,
     );
     expect(createApiKey.apiKey.expiresAt).toBeNull();
-    await api.must(END, { input: { user: ada.id } });
+    await api.must(END, { input: { userId: ada.id } });
     expect(await codeOf(createApiKey.secret)).toBeUndefined();
     const made = await api.must<{ createApiKey: { secret: string } }>(
       'mutation ($user: ID!) { createApiKey(input: { userId: $user, name: "portal", actsForUsers: true }) { secret } }',

@@ -34,7 +34,7 @@ const register = async (kind: string, copies: number, site: string | null, unit:
   (
     await api.must<{ createLicense: { license: { id: string } } }>(
       'mutation ($input: CreateLicenseInput!) { createLicense(input: $input) { license { id } } }',
-      { input: { kind, copies, site, unit } },
+      { input: { kind, copies, siteId: site, unit } },
     )
   ).createLicense.license.id;
 
@@ -164,7 +164,7 @@ test('is held by runs, free again when they end, and counted as it was used', as
     api.ask(
       'mutation ($input: UpdateLicenseInput!) { updateLicense(input: $input) { license { copies unit } } }',
       {
-        input: { license: pool, ...input },
+        input: { licenseId: pool, ...input },
       },
     );
   expect((await change({ copies: 2 })).errors).toHaveLength(1);

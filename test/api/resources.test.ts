@@ -373,7 +373,7 @@ test('a job may have parts, whose tasks ask for different things; what is wrong 
       {
         input: {
           ...{
-            site,
+            siteId: site,
             name,
             cpus,
             memoryMb: 100,

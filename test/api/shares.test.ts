@@ -269,7 +269,7 @@ describe('a key', () => {
     );
     expect(await status(made.secret)).toBe(401);
 
-    const portal = await make(api.adminKey, { user: kay.id, actsForUsers: true });
+    const portal = await make(api.adminKey, { userId: kay.id, actsForUsers: true });
     const refused = { errors: [{ extensions: { code: 'FORBIDDEN' } }] };
     expect(await api.ask(ROTATE, { id: portal.apiKey.id }, kay.key)).toMatchObject(refused);
     const ann = await api.user('USER', unique('ann'));
@@ -292,8 +292,8 @@ describe('a key', () => {
     const soon = new Date(Date.now() + 3_600_000).toISOString();
     const brief = await make(api.adminKey, { expiresAt: soon });
     const other = await api.user('ADMIN', unique('other'));
-    expect((await make(brief.secret, { user: other.id })).apiKey.expiresAt).toBe(soon);
-    const later = { name: 'x', user: other.id, expiresAt: '9999-01-01T00:00:00Z' };
+    expect((await make(brief.secret, { userId: other.id })).apiKey.expiresAt).toBe(soon);
+    const later = { name: 'x', userId: other.id, expiresAt: '9999-01-01T00:00:00Z' };
     expect((await api.ask(CREATE, { input: later }, brief.secret)).errors).toMatchObject([
       { extensions: { code: 'BAD_USER_INPUT' }, message: expect.stringContaining(soon) },
     ]);

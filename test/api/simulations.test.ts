@@ -193,12 +193,12 @@ describe('a what-if', () => {
     const [from, to] = [Number(far.id.split('_')[1]), rows[0].id as number];
     await api.must(
       'mutation ($datasets: [DatasetInput!]!) { importDatasets(input: { datasets: $datasets }) { created } }',
-      { datasets: [{ name: 'sky', sizeMb: 500, replicas: [far.id] }] },
+      { datasets: [{ name: 'sky', sizeMb: 500, replicaSiteIds: [far.id] }] },
     );
     await api.must(
       'mutation ($links: [LinkInput!]!) { setLinkValues(input: { links: $links }) { links { loss } } }',
       {
-        links: [{ from: far.id, to: `site_${to}`, bandwidthMbPerS: 20, rttS: 0.5, loss: 0.1 }],
+        links: [{ fromSiteId: far.id, toSiteId: `site_${to}`, bandwidthMbPerS: 20, rttS: 0.5, loss: 0.1 }],
       },
     );
     let seen: SimulationTask | null = null;

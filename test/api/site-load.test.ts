@@ -174,7 +174,7 @@ test('licenses that its scheduler counts are pools of the site, whose amounts on
 test('a job is refused that names a reservation there, in which it would never start', async () => {
   const times = { from: new Date(Date.now() + 60_000), to: new Date(Date.now() + 3_600_000) };
   await api.must('mutation ($input: CreateHoldInput!) { createHold(input: $input) { hold { id } } }', {
-    input: { site, name: 'course', tasks: 1, cpus: 1, ...times },
+    input: { siteId: site, name: 'course', tasks: 1, cpus: 1, ...times },
   });
   const query =
     'mutation ($input: SubmitJobsInput!) { submitJobs(input: $input) { errors { field message } } }';

@@ -18,7 +18,7 @@ async function change(name: Change, type: string, input: object, key?: string): 
   return error ? { code: error.extensions.code, message: error.message } : data[name].scheduler;
 }
 const create = (name: string, parent: unknown = null) =>
-  change('createScheduler', 'CreateSchedulerInput', { name, parent });
+  change('createScheduler', 'CreateSchedulerInput', { name, parentId: parent });
 const update = (input: object) => change('updateScheduler', 'UpdateSchedulerInput', input);
 async function remove(scheduler: unknown): Promise<Json> {
   const { data, errors } = await api.ask<Record<string, Json>>(
@@ -37,21 +37,21 @@ describe('schedulers', () => {
       createSite: { site },
     } = await api.must<{ createSite: { site: Json } }>(
       'mutation ($input: CreateSiteInput!) { createSite(input: $input) { site { id scheduler { name } } } }',
-      { input: { name: 'oslo', scheduler: below.id } },
+      { input: { name: 'oslo', schedulerId: below.id } },
     );
     expect(site.scheduler).toEqual({ name: 'below' });
     api.wakes.length = 0;
-    expect(await update({ scheduler: below.id, name: 'lower' })).toMatchObject({
+    expect(await update({ schedulerId: below.id, name: 'lower' })).toMatchObject({
       name: 'lower',
       parent: { id: north.id },
       sites: [{ name: 'oslo' }],
     });
-    expect(await update({ scheduler: below.id, parent: null })).toMatchObject({ parent: null });
-    expect(await update({ scheduler: below.id, parent: north.id })).toMatchObject({
+    expect(await update({ schedulerId: below.id, parentId: null })).toMatchObject({ parent: null });
+    expect(await update({ schedulerId: below.id, parentId: north.id })).toMatchObject({
       parent: { id: north.id },
     });
     const top = await create('top');
-    expect(await update({ scheduler: north.id, parent: top.id })).toMatchObject({
+    expect(await update({ schedulerId: north.id, parentId: top.id })).toMatchObject({
       children: [{ name: 'lower' }],
     });
     expect(await remove(below.id)).toEqual({ id: below.id, removedAt: expect.any(String) });
@@ -85,9 +85,11 @@ describe('schedulers', () => {
     const last = path.at(-1) as Json;
     expect(await create('too-deep', last.id)).toMatchObject({ code: 'LIMIT_EXCEEDED' });
     const other = await create('other');
-    expect(await update({ scheduler: first.id, parent: other.id })).toMatchObject({ code: 'LIMIT_EXCEEDED' });
+    expect(await update({ schedulerId: first.id, parentId: other.id })).toMatchObject({
+      code: 'LIMIT_EXCEEDED',
+    });
     for (const parent of [first.id, second.id, last.id])
-      expect(await update({ scheduler: first.id, parent })).toMatchObject({ code: 'CONFLICT' });
+      expect(await update({ schedulerId: first.id, parentId: parent })).toMatchObject({ code: 'CONFLICT' });
     expect(await create('other')).toMatchObject({ code: 'CONFLICT' });
     expect(await create('no name')).toMatchObject({
       code: 'BAD_USER_INPUT',
@@ -95,7 +97,7 @@ describe('schedulers', () => {
     });
     await remove(other.id);
     expect(await create('orphan', other.id)).toMatchObject({ code: 'NOT_FOUND' });
-    expect(await update({ scheduler: other.id, name: 'x' })).toMatchObject({ code: 'NOT_FOUND' });
+    expect(await update({ schedulerId: other.id, name: 'x' })).toMatchObject({ code: 'NOT_FOUND' });
     expect(await remove('scheduler_99999')).toEqual({ code: 'NOT_FOUND' });
     for (const { id } of path.reverse()) await remove(id);
   });
@@ -125,12 +127,12 @@ describe('jobs in a tree', () => {
     ] as const) {
       const { createSite } = await api.must<{ createSite: { site: Json } }>(
         'mutation ($input: CreateSiteInput!) { createSite(input: $input) { site { id } } }',
-        { input: { name, scheduler } },
+        { input: { name, schedulerId: scheduler } },
       );
       await api.must(
         'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
         {
-          input: { site: createSite.site.id, name: 'm', cpus, memoryMb: 100 },
+          input: { siteId: createSite.site.id, name: 'm', cpus, memoryMb: 100 },
         },
       );
       const { key } = await api.user('AGENT', `agent-${name}`, String(createSite.site.id));

@@ -25,6 +25,7 @@ import { Queries } from '../../../src/store/queries.js';
 import type { UserRole } from '../../../src/store/rows.js';
 import { Webhooks } from '../../../src/store/webhooks.js';
 import { type TestDatabase, withDatabase } from '../../support/database.js';
+import { refuseFormer } from '../../support/former-names.js';
 
 export interface GraphqlAnswer<T> {
   status: number;
@@ -63,6 +64,8 @@ export interface TestApi {
   onWake: ((schedulers: readonly Scheduler[]) => void) | null;
   /** Whether peers fetch copies of what lies at its sites from it. */
   exports: boolean;
+  /** Whether requests may have names of the release before. */
+  hasFormer: boolean;
   /** What the log says, line by line. */
   readonly log: string[];
   /** One request. Answers of every kind are returned; throws only when there is none. */
@@ -197,8 +200,10 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
     wakes,
     onWake: null,
     exports: false,
+    hasFormer: false,
     log,
     async ask<T>(query: string, variables: object = {}, key: string | null = adminKey) {
+      if (!self.hasFormer) refuseFormer(query, variables as Json);
       const response = await fetch(url, {
         method: 'POST',
         headers: {
