@@ -5,9 +5,17 @@ import { join } from 'node:path';
 import type { Document } from '../client/index.js';
 import { loadConfig } from '../platform/config.js';
 
-/** Something that is said on standard error, in Slurm's words where its clients read them; the exit code is 1. */
+/** Something that is said on standard error, in Slurm's words where its clients read them. */
 export class SlurmError extends Error {
   override readonly name = 'SlurmError';
+
+  /** @param fault what of the command line is at fault, which has an exit code of its own where jobs are submitted; null: nothing */
+  constructor(
+    message: string,
+    readonly fault: 'OPTION' | 'VALUE' | null = null,
+  ) {
+    super(message);
+  }
 }
 
 /** A long list, and a submission of a large array, on a busy machine. */

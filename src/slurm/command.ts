@@ -61,6 +61,9 @@ export function given(name: string, words: readonly string[], known: string): Gi
   };
 }
 
+export const unrecognized = (name: string, { option }: UnknownOption): SlurmError =>
+  new SlurmError(`unrecognized option '${option}'\nTry "${name} --help" for more information`, 'OPTION');
+
 function taken(
   name: string,
   words: readonly string[],
@@ -69,11 +72,9 @@ function taken(
   try {
     return takeOptions(words, table);
   } catch (error) {
-    if (error instanceof UnknownOption)
-      throw new SlurmError(
-        `unrecognized option '${error.option}'\nTry "${name} --help" for more information`,
-      );
-    if (error instanceof NotAccepted) throw new SlurmError(`option '${error.field}' requires an argument`);
+    if (error instanceof UnknownOption) throw unrecognized(name, error);
+    if (error instanceof NotAccepted)
+      throw new SlurmError(`option '${error.field}' requires an argument`, 'OPTION');
     throw error;
   }
 }

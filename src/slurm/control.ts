@@ -140,7 +140,9 @@ export const scancel: Run = async (words, name) => {
       (classes.length === 0 || classes.includes(job.class ?? 'normal')) &&
       (nodes.length === 0 || nodesOf(job).some((node) => nodes.includes(node))),
   );
-  if (!options.has('--quiet'))
+  // What is not there needs no cancel: Slurm's says so only with -v, and ends with 0.
+  const isFault = signal !== null && unknown.length > 0 && !options.has('--quiet');
+  if (isFault || options.has('--verbose'))
     for (const text of unknown) complain(name, `Kill job error on job id ${text}: Invalid job id specified`);
   // Of those that only match, the ones that do not run are no fault.
   const code =
@@ -152,7 +154,7 @@ export const scancel: Run = async (words, name) => {
           options.has('--full') ? 'ALL' : options.has('--batch') ? 'COMMAND' : null,
           name,
         );
-  return unknown.length > 0 && !options.has('--quiet') ? 1 : code;
+  return isFault ? 1 : code;
 };
 
 /**

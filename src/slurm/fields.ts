@@ -30,8 +30,9 @@ export interface Row {
 type Field = (row: Row) => string | number;
 
 const startOf = ({ job }: Row): string => localTime(job.startedAt ?? job.expectedStart ?? null, 'N/A');
-const limitOf = ({ runTimeLimitS }: Job): string =>
-  runTimeLimitS === null ? 'UNLIMITED' : clock(runTimeLimitS);
+/** squeue leaves out hours that are none; sacct says it of the job only. */
+const limitOf = ({ job: { runTimeLimitS }, step }: Row): string =>
+  step ? '' : runTimeLimitS === null ? 'UNLIMITED' : clock(runTimeLimitS, step === undefined);
 export const cpusOf = ({ cpus }: Job): number => cpus;
 const memoryOf = ({ memoryMbPerTask }: Job): string => `${memoryMbPerTask}M`;
 /** Before it starts: as many as it needs at least. */
@@ -61,9 +62,18 @@ export const gresOf = ({ resourcesPerTask = [], devicesPerTask = [] }: Job): str
     .map((one) => `gres:${one}`)
     .join(',') || 'N/A';
 const nodeList = ({ job }: Row): string => nodesOf(job).join(',');
+/** Why it waits, or why it has failed; else its nodes. */
 const listOrReason = (row: Row): string =>
-  nodeList(row) ||
-  (hasEnded(row.job) || row.job.startedAt !== null ? '' : `(${reasonOf(row.job, row.nowMs)})`);
+  row.job.state === 'FAILED' || (!hasEnded(row.job) && row.job.startedAt === null && nodeList(row) === '')
+    ? `(${reasonOf(row.job, row.nowMs)})`
+    : nodeList(row);
+/** As sacct sorts and parts them: a step is not billed. */
+const accountedTres = ({ job, step }: Row): string =>
+  tresOf(job)
+    .split(',')
+    .filter((one) => !(step && one.startsWith('billing=')))
+    .sort()
+    .join(',');
 /** `1-3,7%2`, at most as long as Slurm writes it. */
 function indicesOf({ job, elements: unsorted = [] }: Row): string {
   const elements = [...unsorted].sort((a, b) => a - b);
@@ -119,7 +129,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   nice: ({ job }) => -job.boost,
   nnodes: ({ job }) => nodeCount(job),
   nodelist: (row) => nodeList(row) || (row.step === undefined ? '' : 'None assigned'),
-  ntasks: ({ job }) => job.tasks,
+  ntasks: ({ job, step }) => (step ? job.tasks : ''),
   numcpus: ({ job }) => cpusOf(job),
   numnodes: ({ job }) => nodeCount(job),
   numtasks: ({ job }) => job.tasks,
@@ -131,7 +141,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   reason: ({ job, nowMs }) => reasonOf(job, nowMs),
   reasonlist: listOrReason,
   reqcpus: ({ job }) => cpusOf(job),
-  reqmem: ({ job }) => memoryOf(job),
+  reqmem: ({ job, step }) => (step ? '' : memoryOf(job)),
   reqnodes: ({ job }) => nodeCount(job),
   restartcnt: ({ job }) => Math.max(0, job.epoch - 1),
   start: ({ job }) => localTime(job.startedAt, 'Unknown'),
@@ -142,7 +152,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   submit: ({ job }) => localTime(job.submittedAt, 'Unknown'),
   submittime: ({ job }) => localTime(job.submittedAt, 'N/A'),
   systemcpu: () => '',
-  timelimit: ({ job }) => limitOf(job),
+  timelimit: limitOf,
   timelimitraw: ({ job }) => (job.runTimeLimitS === null ? '' : Math.ceil(job.runTimeLimitS / 60)),
   timeleft: ({ job, nowMs }) =>
     job.runTimeLimitS === null
@@ -152,8 +162,8 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   totalcpu: ({ job }) => clock(job.runs?.at(-1)?.cpuS ?? 0),
   alloccpus: ({ job }) => cpusOf(job),
   allottres: ({ job }) => tresOf(job),
-  alloctres: ({ job }) => (job.startedAt === null ? '' : tresOf(job)),
-  reqtres: ({ job }) => tresOf(job),
+  alloctres: (row) => (row.job.startedAt === null ? '' : accountedTres(row)),
+  reqtres: (row) => (row.step ? '' : accountedTres(row)),
   'tres-alloc': ({ job }) => (job.startedAt === null ? 'N/A' : tresOf(job)),
   'tres-per-node': ({ job }) => gresOf(job),
   cputime: ({ job, nowMs }) => clock(elapsedS(job, nowMs) * cpusOf(job)),

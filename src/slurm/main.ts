@@ -16,6 +16,9 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   ...{ sacctmgr: accounts, sreport: accounts, sshare: accounts },
 };
 
+/** Slurm's exit with 255 if their command line is at fault. */
+const SUBMITTING = new Set(['sbatch', 'salloc', 'srun']);
+
 async function main(): Promise<number> {
   const name = basename(process.argv[1] ?? '');
   const words = process.argv.slice(2);
@@ -32,8 +35,11 @@ async function main(): Promise<number> {
       return 0;
     }
     if (!(error instanceof SlurmError || error instanceof NotAccepted)) throw error;
-    complain(name, error.message);
-    return 1;
+    const fault = error instanceof NotAccepted ? 'VALUE' : error.fault;
+    // As getopt says it.
+    if (fault === 'OPTION') process.stderr.write(`${name}: ${error.message}\n`);
+    else complain(name, error.message);
+    return fault !== null && SUBMITTING.has(name) ? 255 : 1;
   }
 }
 

@@ -23,6 +23,7 @@ import {
   findJobs,
   hasEnded,
   type Job,
+  letters,
   localTime,
   namedJobs,
   nodesOf,
@@ -94,25 +95,42 @@ const LONG = '%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R';
 /** How long squeue shows a job that has ended: Slurm's MinJobAge. */
 const SHOWN_S = 300;
 
-/** `Field:30`, `Field:.20`, `Field:\x1f`: as wide, then what follows. */
+const LONG_TITLES: ReadonlyMap<string, string> = new Map<string, string>([
+  ...Object.values(LETTERS).map(([field, title]) => [field, title] as const),
+  ...([
+    ['jobarrayid', 'JOBID'],
+    ['numtasks', 'TASKS'],
+    ['tres-alloc', 'TRES_ALLOC'],
+  ] as const),
+]);
+
+/** `Field:30`, `Field:.20`, `Field:\x1f`: as wide, then what follows; 20 wide without a colon. */
 function longColumns(format: string): Column[] {
   return format.split(',').map((part): Column => {
-    const [, field = '', dot, width, after = ''] =
+    const [, field = '', dot, width = '20', after = ''] =
       /^([\w-]+)(?::(\.?)(\d*)(.*))?$/s.exec(part.trimStart()) ?? [];
-    return { field, title: field.toUpperCase(), width: Number(width || 20), right: dot === '.', after };
+    const title = LONG_TITLES.get(field.toLowerCase()) ?? field.toUpperCase();
+    return { field, title, width: width === '' ? null : Number(width), right: dot === '.', after };
   });
 }
+
+/** Some that no job of ours is ever in. */
+const SLURM_STATES: readonly string[] =
+  'PENDING RUNNING SUSPENDED COMPLETED CANCELLED FAILED TIMEOUT NODE_FAIL PREEMPTED BOOT_FAIL DEADLINE OUT_OF_MEMORY COMPLETING CONFIGURING RESIZING RESV_DEL_HOLD REQUEUED REQUEUE_FED REQUEUE_HOLD REVOKED SIGNALING SPECIAL_EXIT STAGE_OUT STOPPED'.split(
+    ' ',
+  );
 
 /** States that are asked for; null: all. */
 function statesOf(texts: readonly string[]): Set<string> | null {
   if (texts.some((text) => text.toLowerCase() === 'all')) return null;
   return new Set(
     texts.map((text) => {
-      const state = stateOf(text);
-      // States that no job of ours is ever in.
-      if (state === null && !/^[A-Za-z_]{1,20}$/.test(text))
-        throw new SlurmError(`Invalid job state specified: ${text}`);
-      return state ?? text.toUpperCase();
+      const state = stateOf(text) ?? text.toUpperCase();
+      if (!SLURM_STATES.includes(state) && stateOf(state) === null)
+        throw new SlurmError(
+          `Invalid job state specified: ${text}\nValid job states include: ${SLURM_STATES.join(',')}`,
+        );
+      return state;
     }),
   );
 }
@@ -189,9 +207,7 @@ export const squeue: Run = async (words, name) => {
   const nowMs = Date.now();
   const { before, columns } = formatOf(options);
   const ids = options.list('--jobs');
-  const wanted = options.has('--states')
-    ? statesOf(options.list('--states'))
-    : new Set(ids.length > 0 ? [...STATES] : ACTIVE);
+  const wanted = options.has('--states') ? statesOf(options.list('--states')) : new Set(ACTIVE);
   const isFull = ['--json', '--nodelist', '--licenses'].some(options.has);
   const how = { full: isFull || isDear(columns.map(({ field }) => field)) };
   const found = ids.length > 0 ? await namedJobs([ids.join(',')], how) : await listed(wanted, how);
@@ -202,8 +218,7 @@ export const squeue: Run = async (words, name) => {
     .filter((job) => !options.has('--start') || slurmState(job) === 'PENDING')
     .filter((job) => !options.has('--steps') || job.state === 'RUNNING')
     .sort(
-      (a, b) =>
-        Number(a.startedAt !== null) - Number(b.startedAt !== null) || numberOf(a.id) - numberOf(b.id),
+      (a, b) => ordered(letters(slurmState(a)), letters(slurmState(b))) || numberOf(a.id) - numberOf(b.id),
     );
   const known = options.has('--start') ? await withStarts(jobs) : jobs;
   const clusters = await clustersAsked(options.list('--clusters'));
@@ -228,6 +243,8 @@ export const squeue: Run = async (words, name) => {
   if (lines.length > 0) print(lines.join('\n'));
   return 0;
 };
+
+const ordered = (a: string, b: string): number => (a < b ? -1 : a === b ? 0 : 1);
 
 const inClusters = (jobs: readonly Job[], clusters: Clusters | null): readonly Job[] =>
   clusters === null ? jobs : jobs.filter((job) => clusters.names.includes(clusters.of(job)));
@@ -353,7 +370,8 @@ export const sacct: Run = async (words, name) => {
   }
   warnOfSteps(found.steps, name);
   const isWhole = options.has('--allocations');
-  const rows = jobs.flatMap((job) => rowsOf(job, nowMs, found.steps.get(numberOf(job.id)), isWhole));
+  const each = jobs.flatMap((job) => rowsOf(job, nowMs, found.steps.get(numberOf(job.id)), isWhole));
+  const rows = options.has('--array') ? each : together(each, columns);
   const inUnits = unitsOf(options);
   const value =
     (row: Row) =>
@@ -555,7 +573,7 @@ export function described(job: Job, nowMs: number, isOneLine: boolean): string {
       'Reboot=0',
       `ExitCode=${exitOf(job)}`,
     ],
-    [`RunTime=${of('elapsed')}`, `TimeLimit=${of('timelimit')}`, 'TimeMin=N/A'],
+    [`RunTime=${of('elapsed')}`, `TimeLimit=${textOf('timelimit', { ...row, step: null })}`, 'TimeMin=N/A'],
     [`SubmitTime=${of('submit')}`, `EligibleTime=${of('eligible')}`],
     [
       `StartTime=${localTime(job.startedAt, 'Unknown')}`,

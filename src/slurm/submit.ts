@@ -30,7 +30,7 @@ import {
   UnknownOption,
 } from '../words/index.js';
 import { ask, bodyOf, SlurmError, send } from './ask.js';
-import { complain, helpTold, pause, print, type Run, versionTold, warn } from './command.js';
+import { complain, helpTold, pause, print, type Run, unrecognized, versionTold, warn } from './command.js';
 import {
   SlurmPlacementDocument,
   SlurmSiteNamesDocument,
@@ -62,11 +62,7 @@ function takeInto(asked: Asked, words: readonly string[], name: string): string[
     for (const unheeded of ignored) warn(name, unheeded);
     return rest;
   } catch (error) {
-    if (error instanceof UnknownOption)
-      throw new SlurmError(
-        `unrecognized option '${error.option}'\nTry "${name} --help" for more information`,
-      );
-    throw error;
+    throw error instanceof UnknownOption ? unrecognized(name, error) : error;
   }
 }
 
@@ -271,7 +267,7 @@ function readAsked<T>(read: () => T): T {
     return read();
   } catch (error) {
     if (error instanceof NotAccepted)
-      throw new SlurmError(`Invalid ${error.field} specification: ${error.message}`);
+      throw new SlurmError(`Invalid ${error.field} specification: ${error.message}`, 'VALUE');
     throw error;
   }
 }
