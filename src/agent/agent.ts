@@ -17,10 +17,13 @@ import {
   ReportOutputDocument,
   type ReportResult,
   ReportStagingDocument,
+  ReportUseDocument,
   type RunReportInput,
+  type RunUseInput,
   type SiteLoadInput,
   SitesDocument,
   type StagingReportInput,
+  UseAskedDocument,
 } from './documents.gql.js';
 import type { DataExporter } from './files/exporter.js';
 import type { OutputKeeper } from './files/keeper.js';
@@ -35,6 +38,7 @@ import {
   type RunName,
   type Runner,
   type RunReport,
+  type RunUse,
   runKey,
   taskOf,
   type WarnSignal,
@@ -200,6 +204,7 @@ export class Agent {
       this.sendStaging(site),
       this.removeOutputs(site),
       this.exportData(site),
+      this.answerUse(site),
     ]);
   }
 
@@ -360,6 +365,30 @@ export class Agent {
       const result = results[i];
       if (result === 'STALE_EPOCH' || result === 'UNKNOWN_RUN') this.runner.forget(nameOf(run));
     }
+  }
+
+  // --- Use
+
+  /** Tells what runs use when somebody asks. An answer that does not arrive in time is of no interest to anybody. */
+  private async answerUse(site: string): Promise<void> {
+    if (this.runner.uses === undefined) return;
+    const { signal } = this.stopping;
+    await this.untilDone('follow questions', async (progress) => {
+      try {
+        for await (const { useAsked } of this.client.subscribe(UseAskedDocument, { siteId: site }, signal)) {
+          progress();
+          const uses = usesOf(this.runner, useAsked.runs);
+          if (uses.length === 0) continue;
+          const input = { siteId: site, agentId: this.id, question: useAsked.question, uses };
+          this.request(ReportUseDocument, { input }).catch(() => {});
+        }
+      } catch (error) {
+        // One of the release before does not ask.
+        if (error instanceof ServiceError && error.code === 'GRAPHQL_VALIDATION_FAILED') return;
+        throw error;
+      }
+      if (!signal.aborted) throw new ServiceError('the subscription has ended', 'NETWORK');
+    });
   }
 
   // --- Machines
@@ -626,6 +655,26 @@ function nextBatch(reports: RunReport[]): RunReport[] {
   });
   // The first goes, however large it is.
   return end < 0 ? reports : reports.slice(0, Math.max(1, end));
+}
+
+/** What the tasks here of each run use together: as of the report of an end, memory is the highest of one. */
+function usesOf(runner: Runner, asked: readonly { job: string; epoch: number }[]): RunUseInput[] {
+  const all = runner.uses?.(asked.map(({ job: jobId, epoch }) => ({ jobId, epoch }))) ?? [];
+  const byRun = new Map<string, RunUse[]>();
+  for (const use of all) {
+    const run = `${use.jobId}.${use.epoch}`;
+    byRun.set(run, [...(byRun.get(run) ?? []), use]);
+  }
+  return [...byRun.values()].map((uses) => {
+    const { jobId: job, epoch } = uses[0]!;
+    const cpuS = uses.map((use) => use.cpuS);
+    const peaks = uses.map((use) => use.peakMemoryMb);
+    return {
+      ...{ job, epoch, tasks: uses.length },
+      cpuS: cpuS.reduce((sum, one) => (sum === null || one === null ? null : sum + one)),
+      peakMemoryMb: peaks.reduce((most, one) => (most === null || one === null ? null : Math.max(most, one))),
+    };
+  });
 }
 
 function stagingInput({

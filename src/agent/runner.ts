@@ -228,6 +228,12 @@ export interface LiveRun extends RunName {
   startedAtMs: number;
 }
 
+/** What one run, or task of a run, uses so far. */
+export interface RunUse extends RunName {
+  cpuS: number | null;
+  peakMemoryMb: number | null;
+}
+
 export interface Runner {
   /** It carries out all tasks of a run as one, where it has all of them: nothing is run. */
   readonly simulates?: boolean;
@@ -281,6 +287,8 @@ export interface Runner {
   writtenCheckpoints?(): Promise<WrittenCheckpoint[]>;
   /** The service knows of them, or will never. */
   checkpointsTold?(written: readonly WrittenCheckpoint[]): void;
+  /** What those of the runs use so far that go on here. Left out: that is not known here. */
+  uses?(runs: readonly { jobId: string; epoch: number }[]): RunUse[];
   /** Called (soon, and once for many) when there are new reports. */
   onReports: (() => void) | null;
   /** Lets go without stopping any run. */

@@ -557,6 +557,12 @@ export const FIXED_LIMITS = {
   /** Of which values: `usageAmounts` (store/usage.ts). */
   reportedSeconds: fixed(1e12, 'Seconds of CPU time or I/O wait that an agent reports.'),
   reportedMb: fixed(1e12, 'Memory and data that an agent reports, MB.'),
+  usesAsked: fixed(
+    100,
+    'Runs in one question for what runs use, and in its answer.',
+    'UseAsked.runs',
+    'ReportUseInput.uses',
+  ),
   reportedPieces: fixed(16, 'Pieces of output in a report.', 'RunReportInput.outputs'),
   outputTextBytes: fixed(1_048_576, 'Bytes of output as a text.', 'Output.text.maxBytes'),
   sizeMb: fixed(

@@ -92,6 +92,9 @@ const isSeveral = ({ elements = [] }: Row): boolean => elements.length > 1;
 const arrayId = ({ job }: Row): number => placeOf(job)?.first ?? numberOf(job.id);
 const name = ({ job, step }: Row): string => step ?? job.name ?? job.application;
 
+/** As Slurm writes sizes of memory in tables of use. */
+export const kilobytes = (mb: number): string => `${Math.round((mb * 1e6) / 1024)}K`;
+
 /** By the names of squeue -O and sacct --format, in small letters. What is not here is N/A. */
 export const FIELDS: Readonly<Record<string, Field>> = {
   account: ({ job }) => job.project ?? 'default',
@@ -121,7 +124,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   licenses: ({ job }) => licensesWritten(job.licenses, job.resources) || '(null)',
   maxrss: ({ job, step }) => {
     const peak = job.runs?.at(-1)?.peakMemoryMb;
-    return step && peak != null ? `${Math.round((peak * 1e6) / 1024)}K` : '';
+    return step && peak != null ? kilobytes(peak) : '';
   },
   minmemory: ({ job }) => memoryOf(job),
   name,

@@ -2,14 +2,16 @@
 import { ACTIVE_STATES } from '../client/states.gql.js';
 import { programEnvironment } from '../platform/config.js';
 import { parseSince, switchesWritten } from '../words/index.js';
-import { SlurmError } from './ask.js';
+import { ask, SlurmError } from './ask.js';
 import { byCluster, type Clusters, clustersAsked } from './clusters.js';
 import { complain, type Given, given, print, type Run, warn } from './command.js';
+import { SlurmUsesDocument, type SlurmUsesQuery } from './documents.gql.js';
 import {
   type Column,
   columnsOf,
   FIELDS,
   isDear,
+  kilobytes,
   line,
   type Row,
   sortedBy,
@@ -464,30 +466,66 @@ export function printAccounts(
   if (lines.length > 0) print(lines.join('\n'));
 }
 
-const MEASURED = /rss|cpu|vm|disk|pages|tresusage/;
+const MEASURED = /rss|(ave|min|total|system|user)cpu|vm|disk|pages|tresusage/;
 
-/** What a run uses is told when it has ended; until then its columns are empty, as Slurm's are without accounting. */
+type Use = NonNullable<SlurmUsesQuery['jobs']['nodes'][number]['runs'][number]['liveUse']>;
+/** What sstat shows of the use of a job with so many tasks; of several tasks there is only the sum of CPU time, and the most memory of one. */
+const USES: Readonly<Record<string, (use: Use, tasks: number) => string>> = {
+  avecpu: ({ cpuS }, tasks) => (cpuS === null ? '' : clock(cpuS / tasks)),
+  mincpu: ({ cpuS }, tasks) => (cpuS === null || tasks > 1 ? '' : clock(cpuS)),
+  totalcpu: ({ cpuS }) => (cpuS === null ? '' : clock(cpuS)),
+  maxrss: ({ peakMemoryMb }) => (peakMemoryMb === null ? '' : kilobytes(peakMemoryMb)),
+  averss: ({ peakMemoryMb }, tasks) => (peakMemoryMb === null || tasks > 1 ? '' : kilobytes(peakMemoryMb)),
+};
+
+/** Jobs in one question: as many as the service asks agents about at once. */
+const USES_PAGE = 100;
+
+async function usesOf(jobs: readonly Job[]): Promise<ReadonlyMap<string, Use>> {
+  const uses = new Map<string, Use>();
+  for (let from = 0; from < jobs.length; from += USES_PAGE) {
+    const ids = jobs.slice(from, from + USES_PAGE).map(({ id }) => id);
+    const { jobs: found } = await ask(SlurmUsesDocument, { ids, first: USES_PAGE });
+    for (const { id, runs } of found.nodes) {
+      const use = runs.at(-1)?.liveUse;
+      if (use) uses.set(id, use);
+    }
+  }
+  return uses;
+}
+
+/** What is not known of the use of a job is empty, as in Slurm without accounting. */
 export const sstat: Run = async (words, name) => {
   const options = given(name, words, OPTIONS.sstat);
   if (options.has('--helpformat')) return printFields();
-  const columns = accountColumns(
-    options.list('--format').join(',') || 'jobid,nodelist,ntasks,maxrss,totalcpu',
-  );
+  const columns = accountColumns(options.list('--format').join(',') || 'jobid,nodelist,ntasks,maxrss,avecpu');
   const { jobs, steps } = await namedJobs([...options.list('--jobs'), ...options.operands], { full: true });
-  if (columns.some(({ field }) => MEASURED.test(field)))
-    warn(name, 'what a job uses is measured while it runs, and told when it has ended: see sacct');
+  const running = jobs.filter((job) => job.state === 'RUNNING');
+  const measured = columns.filter(({ field }) => MEASURED.test(field));
+  const uses = measured.length > 0 ? await usesOf(running) : new Map<string, Use>();
+  const unknown = running.filter(({ id }) => !uses.has(id)).map(({ id }) => numberOf(id));
+  if (measured.length > 0 && unknown.length > 0)
+    warn(
+      name,
+      `what these jobs use is not known while they run: ${unknown.join(', ')}. When they have ended: see sacct`,
+    );
   warnOfSteps(steps, name);
   const nowMs = Date.now();
-  const rows = jobs
-    .filter((job) => job.state === 'RUNNING')
-    .flatMap((job) => rowsOf(job, nowMs, steps.get(numberOf(job.id)) ?? new Set(['batch']), false));
+  const cell = (row: Row, field: string): string => {
+    const use = uses.get(row.job.id);
+    if (!measured.some((one) => one.field === field)) return textOf(field, row);
+    return (use && USES[field]?.(use, row.job.tasks)) ?? '';
+  };
+  const rows = running.flatMap((job) =>
+    rowsOf(job, nowMs, steps.get(numberOf(job.id)) ?? new Set(['batch']), false),
+  );
   printAccounts(
     options,
     columns,
     rows.map(
       (row) =>
         ({ field }) =>
-          MEASURED.test(field) ? '' : textOf(field, row),
+          cell(row, field),
     ),
   );
   return 0;

@@ -1,8 +1,11 @@
-/** Rings when events were committed: LISTEN on a connection of its own, which is opened again when it is lost. A ring may be lost with it, so whoever waits for one also looks now and then. */
+/**
+ * Rings when events were committed, and passes on what other processes say (WORD_CHANNEL): LISTEN on a connection of its own, which is opened again when it is lost. A ring may be lost with it, so whoever waits for one also looks now and then; of
+ * what is said nothing is said again.
+ */
 import { EventEmitter } from 'node:events';
 import type pg from 'pg';
 import { Connection, limitsOfConnection } from './connection.js';
-import { EVENT_CHANNEL } from './constants.js';
+import { EVENT_CHANNEL, WORD_CHANNEL } from './constants.js';
 
 const RECONNECT_MS = 1_000;
 const CONNECT_MS = 10_000;
@@ -20,6 +23,22 @@ export class EventBell {
     this.rings.on('ring', listener);
     return () => void this.rings.off('ring', listener);
   };
+
+  /** Told of what processes say, this one included. Answers with what ends it. */
+  readonly hear = (listener: (text: string) => void): (() => void) => {
+    this.rings.on('word', listener);
+    return () => void this.rings.off('word', listener);
+  };
+
+  /** Says something to all processes that hear, of WORD_BYTES_MAX at most. False: there is no connection now. */
+  async say(text: string): Promise<boolean> {
+    try {
+      await this.client?.query('SELECT pg_notify($1, $2)', [WORD_CHANNEL, text]);
+      return this.client !== null;
+    } catch {
+      return false;
+    }
+  }
 
   /** Failing to listen is no failure: it is tried again. */
   async start(): Promise<void> {
@@ -58,10 +77,12 @@ export class EventBell {
     client.on('end', () => {
       if (this.client === client) lost();
     });
-    client.on('notification', () => this.rings.emit('ring'));
+    client.on('notification', ({ channel, payload = '' }) =>
+      channel === WORD_CHANNEL ? this.rings.emit('word', payload) : this.rings.emit('ring'),
+    );
     try {
       await client.connect();
-      await client.query(`LISTEN ${EVENT_CHANNEL}`);
+      await client.query(`LISTEN ${EVENT_CHANNEL}; LISTEN ${WORD_CHANNEL}`);
       this.client = client;
       this.rings.emit('ring');
       // Stopped meanwhile: nobody else knows of this connection.

@@ -6,6 +6,10 @@ export const EVENT_LOCK = 5_928_041;
 export const NEEDS_LOCK = 5_928_042;
 /** Notified with each commit that has written events. */
 export const EVENT_CHANNEL = 'switchyard_events';
+/** What API processes say to one another, and nobody keeps. */
+export const WORD_CHANNEL = 'switchyard_words';
+/** Bytes of what is said at once (NOTIFY takes 8 000). */
+export const WORD_BYTES_MAX = 7_900;
 
 /** An operator's boost, either way. */
 export const BOOST_MAX = 1_000;

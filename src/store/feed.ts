@@ -82,6 +82,11 @@ export class EventFeed {
     });
   }
 
+  /** What processes say to one another, as the bell has it. */
+  get words(): Pick<EventBell, 'hear' | 'say'> {
+    return this.bell;
+  }
+
   /** Everything up to this cursor has been read. */
   get cursor(): Cursor {
     return String(this.head);

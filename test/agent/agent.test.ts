@@ -51,6 +51,29 @@ it('runs what is assigned, before and after it has come, and reports it once', a
   await until(() => service.heartbeats > 8, 'heartbeats');
 });
 
+it('tells what its runs use when it is asked, and nothing of others', async () => {
+  const service = await startService();
+  const text = 'x=$(head -c 30000000 /dev/zero | tr "\\0" x); while :; do :; done';
+  service.assign(shell('job_1', text), shell('job_2', 'sleep 600'));
+  startAgent(service, await openRunner());
+  const run = (job: string, epoch = 1) => ({ job, epoch });
+  await until(() => {
+    service.ask('which', run('job_1'), run('job_2', 2), run('job_3'));
+    const { cpuS, peakMemoryMb } = service.uses.at(-1)?.uses[0] ?? {};
+    return (cpuS ?? 0) > 0.5 && (peakMemoryMb ?? 0) > 30;
+  }, 'the use of the run to be told');
+  for (const { question, uses } of service.uses) {
+    expect(question).toBe('which');
+    expect(uses).toEqual([expect.objectContaining({ job: 'job_1', epoch: 1, tasks: 1 })]);
+  }
+  const before = service.uses.length;
+  service.ask('nobody', run('job_3'));
+  service.ask('both', run('job_1'), run('job_2'));
+  await until(() => service.uses.at(-1)!.question === 'both', 'the last answer');
+  expect(service.uses.slice(before).flatMap(({ question }) => question)).not.toContain('nobody');
+  expect(service.uses.at(-1)!.uses.map(({ job }) => job)).toEqual(['job_1', 'job_2']);
+});
+
 it('tells when runs have written their checkpoints, each once in a minute, and of others nothing', async () => {
   const service = await startService();
   const directory = temporaryDirectory();

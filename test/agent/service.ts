@@ -58,6 +58,11 @@ interface WireCheckpoint {
   ageS: number;
 }
 
+export interface WireUses {
+  question: string;
+  uses: { job: string; epoch: number; tasks: number; cpuS: number | null; peakMemoryMb: number | null }[];
+}
+
 export class TestService {
   readonly accepted: WireReport[] = [];
   /** Machines of each registration. */
@@ -86,6 +91,9 @@ export class TestService {
   pageSize = 2;
   port = 0;
   private readonly listeners = new Set<(batch: object | null) => void>();
+  private readonly askers = new Set<(question: object | null) => void>();
+  /** What was answered to questions for what runs use. */
+  readonly uses: WireUses[] = [];
   private close: (() => Promise<void>) | null = null;
 
   get url(): string {
@@ -103,6 +111,11 @@ export class TestService {
 
   stop(job: string): void {
     this.assign({ ...this.runs.get(job)!, action: 'STOP' });
+  }
+
+  /** Asks its agents what runs use. */
+  ask(question: string, ...runs: { job: string; epoch: number }[]): void {
+    for (const tell of this.askers) tell({ question, runs });
   }
 
   /** Ends all subscriptions: the agent comes back for a complete list. */
@@ -147,6 +160,11 @@ export class TestService {
           results: outputs.map(() => 'ACCEPTED'),
           receivedBytes: outputs.map((one) => (one.text === '' ? this.received(one) : null)),
         };
+      },
+      useAsked: () => this.questions(),
+      reportUse: ({ input }: { input: WireUses }) => {
+        this.uses.push(input);
+        return { errors: [] };
       },
       assignments: ({ after }: { after?: string }) => {
         this.after.push(after);
@@ -224,27 +242,39 @@ export class TestService {
     return parts;
   }
 
-  private async *assignments(): AsyncGenerator<object> {
+  private questions(): AsyncGenerator<object> {
+    return this.told([], this.askers, (useAsked) => ({ useAsked }));
+  }
+
+  private assignments(): AsyncGenerator<object> {
     this.subscriptions++;
-    const queue: (object | null)[] = this.list();
+    return this.told(this.list(), this.listeners, (assignments) => ({ assignments }));
+  }
+
+  private async *told(
+    before: object[],
+    listeners: Set<(one: object | null) => void>,
+    as: (one: object) => object,
+  ): AsyncGenerator<object> {
+    const queue: (object | null)[] = before;
     let wake = (): void => {};
     const tell = (batch: object | null): void => {
       queue.push(batch);
       wake();
     };
-    this.listeners.add(tell);
+    listeners.add(tell);
     try {
       for (;;) {
         const batch = queue.shift();
         if (batch === null) return;
-        if (batch) yield { assignments: batch };
+        if (batch) yield as(batch);
         else
           await new Promise<void>((resolve) => {
             wake = resolve;
           });
       }
     } finally {
-      this.listeners.delete(tell);
+      listeners.delete(tell);
     }
   }
 }

@@ -439,13 +439,29 @@ describe('control', () => {
     const node = await said(`squeue -h -o %N -j ${behind}`);
     expect(await said(`squeue -h -o %i -w ${node}`)).toBe(behind);
     expect(await said(`squeue -s -h -j ${behind}`)).toMatch(new RegExp(`^ +${behind}.batch `));
-    expect(await shell(`sstat -n -P -j ${behind} -o JobID,MaxRSS,AveCPU,TotalCPU,NTasks`)).toEqual({
-      ...{ code: 0, stdout: `${behind}.batch||||1\n` },
-      stderr:
-        'sstat: warning: what a job uses is measured while it runs, and told when it has ended: see sacct\n',
-    });
     await said(`scancel -w ${node}`);
     await said(`scancel ${slow} ${quick} ${next}`);
+  });
+
+  it('sstat asks the agent what a job uses while it runs', async () => {
+    const id = await said(
+      'sbatch --parsable -t 5 --wrap \'x=$(head -c 30000000 /dev/zero | tr "\\0" x); while :; do :; done\'',
+    );
+    const used = await until(
+      () => said(`sstat -n -P -j ${id} -o JobID,MaxRSS,AveRSS,AveCPU,MinCPU,AveVMSize,NTasks,NCPUS`),
+      (line) => /\|[3-9]\d{4,}K\|.*\|00:00:0[1-9]\|/.test(line),
+    );
+    const [job, most, mean, cpu, least, size, ...counts] = used.split('|');
+    expect([job, mean, least, size, counts]).toEqual([`${id}.batch`, most, cpu, '', ['1', '1']]);
+    // The same by the command of our own.
+    expect((await service.cli('job', id)).stdout).toMatch(/ \d[\d.]*s +- .* \d{2,} MB/);
+    await said(`scancel ${id}`);
+    await until(
+      () => said(`sacct -X -n -P -j ${id} -o State`),
+      (state) => state.startsWith('CANCELLED'),
+    );
+    // What has ended is no job of sstat's.
+    expect(await shell(`sstat -n -P -j ${id} -o JobID,MaxRSS`)).toMatchObject({ code: 0, stdout: '' });
   });
 
   it('keeps what stands between fields, in lines and header, as Slurm does', async () => {

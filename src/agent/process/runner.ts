@@ -17,6 +17,7 @@ import {
   nameOf,
   type RunName,
   type Runner,
+  type RunUse,
   runKey,
   type SentSignal,
   type WarnSignal,
@@ -448,6 +449,18 @@ export class ProcessRunner extends ReportingRunner implements Runner {
       const message = this.uprooted ? UPROOTED : 'the shell that ran it died: exit code unknown';
       this.lives.tell(key, { is: 'LANE_DIED', message });
     }
+  }
+
+  uses(asked: readonly { jobId: string; epoch: number }[]): RunUse[] {
+    const names = new Set(asked.map(({ jobId, epoch }) => `${jobId}.${epoch}`));
+    return [...this.lives].flatMap(([, life]) => {
+      if (!('run' in life) || 'end' in life || !names.has(`${life.run.jobId}.${life.run.epoch}`)) return [];
+      const { run } = life;
+      // What has been waited for is counted when the command has ended; until then it is what was seen of its processes.
+      const waited = { cpuS: run.meter.cpuS, bytes: null };
+      const { cpuS, peakMemoryMb } = run.meter.result(run.group?.usage() ?? null, waited, upMs());
+      return [{ ...nameOf(run), cpuS, peakMemoryMb }];
+    });
   }
 
   private poll(): void {

@@ -202,6 +202,10 @@ export class StagingRunner implements Runner, StagingSource {
     this.inner.delivered(pieces, received);
   }
 
+  get uses(): Runner['uses'] {
+    return this.inner.uses?.bind(this.inner);
+  }
+
   async writtenCheckpoints(): Promise<WrittenCheckpoint[]> {
     return (await this.inner.writtenCheckpoints?.()) ?? [];
   }

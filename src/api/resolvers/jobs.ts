@@ -163,6 +163,8 @@ export const Run: RunResolvers = {
     const { rule, memoryMb, ...decision } = retried;
     return { ...decision, rule: rule === null ? null : rule + 1, memoryMbPerTask: memoryMb };
   },
+  liveUse: async (run, _, { loaders, services }) =>
+    services.liveUse.liveUseOf(run, await loaders.job(run.jobId)),
   staging: ({ jobId, epoch }, _, { loaders }) => loaders.staging({ jobId, epoch }),
   tasks: async (run, page, { loaders, services }) =>
     services.jobs.tasksOf(run, await loaders.job(run.jobId), page),

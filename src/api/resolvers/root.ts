@@ -248,6 +248,7 @@ export const Mutation: Required<MutationResolvers> = {
     services.agents.registerAgent(viewer, input, requestId),
   heartbeat: (_, { site, agent, instance, checkpoints }, { services, viewer }) =>
     services.agents.heartbeat(viewer, site, agent ?? null, instance ?? null, checkpoints ?? []),
+  reportUse: (_, { input }, { services, viewer }) => services.liveUse.reportUse(viewer, input),
   reportStaging: (_, { site, reports }, { services, viewer }) =>
     services.staging.reportStaging(viewer, site, reports),
   reportLinks: (_, { site, measurements }, { services, viewer }) =>
@@ -304,6 +305,13 @@ export const Subscription: Required<SubscriptionResolvers> = {
     subscribe: (_, { application, after }, { services, viewer }) =>
       services.ratios.jobRatioUpdated(viewer, application ?? null, after ?? null),
     resolve: answer,
+  },
+  useAsked: {
+    subscribe: (_, { siteId }, { services, viewer }) => services.liveUse.useAsked(viewer, siteId),
+    resolve(question: ResolversTypes['UseAsked'], _: unknown, context: Context) {
+      context.budget = UNBOUNDED;
+      return question;
+    },
   },
   assignments: {
     subscribe: (_, { site, agent, after }, { services, viewer }) =>

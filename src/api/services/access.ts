@@ -129,6 +129,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   reportLoad: agents,
   reportStaging: agents,
   reportOutput: agents,
+  reportUse: agents,
   keepFiles: ['AGENT', 'PEER'],
   keepDataset: agents,
   exportDataset: agents,
@@ -148,6 +149,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   jobRatioUpdated: people,
   simulationUpdated: operators,
   assignments: agents,
+  useAsked: agents,
 };
 
 /** Throws FORBIDDEN unless the viewer's role may use the field. What has no rule is nobody's. */

@@ -12,6 +12,7 @@ import { createGroupsService } from './groups.js';
 import { createHistoryService } from './history.js';
 import { createHoldsService } from './holds.js';
 import { createJobsService } from './jobs.js';
+import { createLiveUseService } from './live-use.js';
 import { createNodesService } from './nodes.js';
 import { createOutputService } from './output.js';
 import type { ServiceParts } from './parts.js';
@@ -52,6 +53,7 @@ export function createServices(parts: ServiceParts) {
     signIn: createSignInService(parts),
     simulations: createSimulationsService(parts),
     staging: createStagingService(parts),
+    liveUse: createLiveUseService(parts),
     subscriptions: createSubscriptionsService(parts),
     tree: createTreeService(parts),
     webhooks: createWebhooksService(parts),

@@ -25,6 +25,7 @@ import {
   JobsDocument,
   JobTasksDocument,
   type JobTasksQuery,
+  JobUseDocument,
   ReleaseDocument,
   ReprioritizeDocument,
   RequeueDocument,
@@ -126,7 +127,7 @@ export function addJobs(program: Command): void {
     const found = (await client.request(JobDocument, { id: jobId })).job;
     if (!found) throw noSuchJob(jobId);
     if (options.script) return printScript(found, wantsJson(job));
-    return wantsJson(job) ? printJson(found) : print(describeJob(found));
+    return wantsJson(job) ? printJson(found) : print(describeJob(await withUse(client, found)));
   });
 
   addAction(program, 'cancel', 'cancel jobs that have not ended', CancelDocument, 'cancelJobs');
@@ -437,6 +438,14 @@ function afterOf({ needs, onUnmet }: FullJob): string | null {
     return `${expression === 'ANY' && of.length > 1 ? 'any of ' : ''}${terms.join(', ')}`;
   });
   return `${clauses.join('; ')} (else ${onUnmet})`;
+}
+
+/** With what its run has used so far, as the agents tell it now. */
+async function withUse(client: Pick<Client, 'request'>, job: FullJob): Promise<FullJob> {
+  if (job.state !== 'RUNNING') return job;
+  const { job: live } = await client.request(JobUseDocument, { id: job.id });
+  const uses = new Map(live?.runs.map(({ epoch, liveUse }) => [epoch, liveUse ?? {}]));
+  return { ...job, runs: job.runs.map((run) => ({ ...run, ...uses.get(run.epoch) })) };
 }
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a line for each field
