@@ -41,7 +41,7 @@ beforeAll(async () => {
   const { createSite } = await other.must<{ createSite: { site: { id: string } } }>(REGISTER_SITE);
   otherKey = (await other.user('AGENT', 'agent', createSite.site.id)).key;
   await other.must(REGISTER_MACHINE, {
-    input: { site: createSite.site.id, name: 'twin', cpus: 1, memoryMb: 100, maxTasks: 3 },
+    input: { siteId: createSite.site.id, name: 'twin', cpus: 1, memoryMb: 100, maxTasks: 3 },
   });
 });
 
@@ -198,7 +198,7 @@ async function expectEachOnce({ dir, ids, pids }: Work): Promise<void> {
 /** So that the three jobs of each test are at one machine, and nowhere else. */
 const home = async (machine: string): Promise<string> => {
   await api.must(REGISTER_MACHINE, {
-    input: { site, name: machine, cpus: 1, memoryMb: 100, maxTasks: 3 },
+    input: { siteId: site, name: machine, cpus: 1, memoryMb: 100, maxTasks: 3 },
   });
   return temporaryDirectory();
 };

@@ -225,7 +225,7 @@ it('inputs from another site are brought to a run, shown beside what was predict
   );
   const far = sites.nodes.find(({ name }) => name === 'far')!.id;
   const register = async (name: string, location: string): Promise<string> => {
-    const input = { name, sizeMb: 3, locations: [{ site: far, location }] };
+    const input = { name, sizeMb: 3, locations: [{ siteId: far, location }] };
     const { createDataset } = await api.must<{ createDataset: { dataset: { id: string } } }>(
       'mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }',
       { input },
@@ -347,7 +347,13 @@ it('a job reads what another has written at another site, and not without it', a
       { input: { name } },
     );
     const { id } = createSite.site;
-    const machine = { site: id, name: 'm', cpus: 4, memoryMb: 1000, resources: [{ kind: name, amount: 4 }] };
+    const machine = {
+      siteId: id,
+      name: 'm',
+      cpus: 4,
+      memoryMb: 1000,
+      resources: [{ kind: name, amount: 4 }],
+    };
     await api.must(
       'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
       {
@@ -494,7 +500,7 @@ it('a job goes to where its 10 GB are, and only what is small is brought elsewhe
     // Takes no room: nothing is written.
     writeFileSync(file, '');
     truncateSync(file, sizeMb * 1e6);
-    const input = { name, sizeMb, locations: [{ site: full, location: pathToFileURL(file).href }] };
+    const input = { name, sizeMb, locations: [{ siteId: full, location: pathToFileURL(file).href }] };
     const { createDataset } = await api.must<{ createDataset: { dataset: { id: string } } }>(
       'mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }',
       { input },

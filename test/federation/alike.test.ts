@@ -255,7 +255,7 @@ beforeAll(async () => {
     'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     {
       input: {
-        site: createSite.site.id,
+        siteId: createSite.site.id,
         name: 'm',
         cpus: 4,
         memoryMb: 4_000,

@@ -40,7 +40,7 @@ test('a job with a class and a device by its model runs at the peer in its class
     await at.must(
       'mutation ($input: UpdateMachineInput!) { updateMachine(input: $input) { machine { id } } }',
       {
-        input: { machine: machines.nodes[0]?.id, devices },
+        input: { machineId: machines.nodes[0]?.id, devices },
       },
     );
   };

@@ -745,7 +745,7 @@ test('a guest hands over files of its own runs only, with names below the run, a
   await until('the key is refused', async () => (await put(kept.id, 0, 'good')).status === 401);
   const { createApiKey } = await b.must<{ createApiKey: { secret: string } }>(
     'mutation ($input: CreateApiKeyInput!) { createApiKey(input: $input) { secret } }',
-    { input: { userId: `user_${rows[0].user_id}`, name: 'new', site } },
+    { input: { userId: `user_${rows[0].user_id}`, name: 'new', siteId: site } },
   );
   const renewed = createApiKey.secret;
   expect(await (await put(kept.id, 0, 'good', 'good', renewed)).json()).toMatchObject({ receivedBytes: 4 });

@@ -152,7 +152,7 @@ beforeAll(async () => {
   );
   await b.must('mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }', {
     input: {
-      ...{ site: b.site, name: 'gpus', cpus: 4, memoryMb: 4_000, benchmark: 100, os: 'other' },
+      ...{ siteId: b.site, name: 'gpus', cpus: 4, memoryMb: 4_000, benchmark: 100, os: 'other' },
       ...{ architecture: 'x64', devices: [{ id: 'gpu0', kind: 'gpu', model: 'a100' }] },
     },
   });

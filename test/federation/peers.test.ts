@@ -210,8 +210,8 @@ test('what the other side takes and offers is its administrator’s choice: cap,
     return createUser.user.id;
   };
   const [guests, ann] = [await user('guests'), await user('ann')];
-  const settings = { name: 'a', foreignMax: 2, foreignBoost: 50, user: guests };
-  await b.federate({ ...settings, users: [{ name: 'alice', user: ann }] });
+  const settings = { name: 'a', foreignMax: 2, foreignBoost: 50, userId: guests };
+  await b.federate({ ...settings, users: [{ name: 'alice', userId: ann }] });
   const { key: alice } = await a.api.user('USER', 'alice');
 
   // Nothing else of b's has room while this runs; what comes later from a goes before its own.
@@ -255,7 +255,7 @@ test('what the other side takes and offers is its administrator’s choice: cap,
 
   // Quotas of the user here count.
   await b.must('mutation ($input: UpdateQuotaInput!) { updateQuota(input: $input) { user { id } } }', {
-    input: { user: ann, submissionLimit: 1, submissionPeriodS: 3_600, reason: 'test' },
+    input: { userId: ann, submissionLimit: 1, submissionPeriodS: 3_600, reason: 'test' },
   });
   await b.federate({ name: 'a', foreignMax: 1_000, foreignBoost: 0 });
   const [over] = (await a.submit([510], toB, alice)) as [string];
@@ -266,7 +266,7 @@ test('what the other side takes and offers is its administrator’s choice: cap,
     return /gave the job back/.test(job.peers[0]?.reason ?? '');
   });
   expect(await b.copiesOf([over])).toEqual([]);
-  await b.federate({ name: 'a', users: [{ name: 'alice', user: null }] });
+  await b.federate({ name: 'a', users: [{ name: 'alice', userId: null }] });
   await a.api.db.pool.query('UPDATE offers SET again_at = now()');
   await a.until('it runs as all others do', [over], 'COMPLETED');
   expect(await b.copiesOf([over])).toMatchObject([{ user: 'guests' }]);
@@ -274,8 +274,8 @@ test('what the other side takes and offers is its administrator’s choice: cap,
 
 test('nobody acts as an operator by being mapped', async () => {
   const { id } = await b.api.user('OPERATOR', 'olga');
-  const input = { name: 'a', users: [{ name: 'alice', user: id }] };
-  for (const wrong of [input, { name: 'a', user: id }]) {
+  const input = { name: 'a', users: [{ name: 'alice', userId: id }] };
+  for (const wrong of [input, { name: 'a', userId: id }]) {
     const { errors } = await b.api.ask(
       'mutation ($input: SetPeerInput!) { setPeer(input: $input) { secret } }',
       { input: wrong },
@@ -287,7 +287,7 @@ test('nobody acts as an operator by being mapped', async () => {
   }
   // Nor by becoming one.
   const { id: rose } = await b.api.user('USER', 'rose');
-  await b.federate({ name: 'a', users: [{ name: 'rob', user: rose }] });
+  await b.federate({ name: 'a', users: [{ name: 'rob', userId: rose }] });
   await b.api.db.pool.query(`UPDATE users SET role = 'OPERATOR' WHERE name = 'rose'`);
   const { key: rob } = await a.api.user('USER', 'rob');
   const [refused] = (await a.submit([520], toB, rob)) as [string];
@@ -364,20 +364,20 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
     'mutation ($input: CreateMachineInput!) { createMachine(input: $input) { machine { id } } }',
     {
       input: {
-        ...{ site: a.site, name: 'spare', cpus: 4, memoryMb: 4_000, benchmark: 100, os: 'spare' },
+        ...{ siteId: a.site, name: 'spare', cpus: 4, memoryMb: 4_000, benchmark: 100, os: 'spare' },
         ...{ architecture: 'x64', devices: [{ id: 'gpu0', kind: 'gpu' }] },
       },
     },
   );
   await a.must('mutation ($input: CreateLicenseInput!) { createLicense(input: $input) { license { id } } }', {
-    input: { kind: 'tape', copies: 1, site: a.site },
+    input: { kind: 'tape', copies: 1, siteId: a.site },
   });
   const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000);
   await a.must('mutation ($input: CreateHoldInput!) { createHold(input: $input) { hold { id } } }', {
     input: {
-      site: a.site,
+      siteId: a.site,
       name: 'tomorrow',
-      machines: [spare.id],
+      machineIds: [spare.id],
       from: inHours(24),
       to: inHours(25),
     },
@@ -471,7 +471,9 @@ test('a job whose data have URLs runs at a peer that fetches them; others stay, 
       {
         input: {
           ...{ name, sizeMb: text.length / 1e6, sha256: createHash('sha256').update(text).digest('hex') },
-          ...(location === null ? { replicas: [a.site] } : { locations: [{ site: a.site, location }] }),
+          ...(location === null
+            ? { replicaSiteIds: [a.site] }
+            : { locations: [{ siteId: a.site, location }] }),
         },
       },
     );
@@ -516,7 +518,7 @@ test('a job whose data have URLs runs at a peer that fetches them; others stay, 
   expect(await why(staying[3] as string)).toMatch(/only the amount and the site are known/);
   await a.must(
     'mutation ($dataset: ID!, $locations: [DatasetLocationInput!]!) { updateReplicas(input: { datasetId: $dataset, locations: $locations }) { dataset { id } } }',
-    { dataset: nowhere.dataset, locations: [{ site: a.site, location: `${url}/good` }] },
+    { dataset: nowhere.dataset, locations: [{ siteId: a.site, location: `${url}/good` }] },
   );
   await a.until('now it can be fetched', staying.slice(2, 3), 'COMPLETED');
   await a.change('cancelJobs', staying);
@@ -611,7 +613,7 @@ test('a job whose data lie at a site only runs at a peer: agents hand copies to 
   const dataset = async (name: string, location: string, size = text.length) => {
     const { createDataset } = await a.must<{ createDataset: { dataset: { id: string } } }>(
       'mutation ($input: DatasetInput!) { createDataset(input: $input) { dataset { id } } }',
-      { input: { name, sizeMb: size / 1e6, locations: [{ site: a.site, location }] } },
+      { input: { name, sizeMb: size / 1e6, locations: [{ siteId: a.site, location }] } },
     );
     return { dataset: createDataset.dataset.id };
   };

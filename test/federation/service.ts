@@ -193,7 +193,7 @@ export class PeerService {
     );
     this.site = site.id;
     const machine = {
-      site: site.id,
+      siteId: site.id,
       name: 'm',
       cpus: 4,
       memoryMb: 4_000,
