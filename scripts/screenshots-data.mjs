@@ -295,7 +295,7 @@ async function find(ask, siteOf) {
     output: jobs(filter: { application: "lattice-qcd", states: [COMPLETED] }, first: 500) { nodes { id name } }
     failed: jobs(filter: { application: "align-reads", states: [FAILED] }, first: 500) { nodes { id name } }
     tasks: jobs(filter: { application: "ocean" }, first: 1) { nodes { id } }
-    waiting: jobs(filter: { states: [DISPATCHED] }, first: 1) { nodes { id } }
+    waiting: jobs(filter: { application: "climate", states: [DISPATCHED] }, first: 1) { nodes { id } }
   }`);
   return {
     group: all.jobGroups.nodes[0]?.id,

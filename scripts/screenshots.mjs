@@ -83,7 +83,18 @@ async function startService() {
 /** Pages by name: their addresses, and what is done there before the picture is taken. */
 function pagesOf(ids) {
   return {
-    overview: { path: '/' },
+    overview: {
+      path: '/',
+      async before(page) {
+        // Users who have jobs come to these first.
+        if (!page.url().endsWith('/jobs')) return;
+        await page.keyboard.press('Control+k');
+        await page.keyboard.type('Overview');
+        await page.keyboard.press('Enter');
+        await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+        await page.waitForTimeout(700);
+      },
+    },
     jobs: { path: '/jobs' },
     'jobs-selected': {
       path: '/jobs?states=QUEUED,DISPATCHED',

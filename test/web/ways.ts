@@ -830,6 +830,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await goOn(page, 'Policy');
     await page.getByText('Only administrators can change it.').waitFor();
     expect(await page.getByLabel('Weight of a near deadline').isDisabled()).toBe(true);
+    expect(await page.getByText('Your changes are listed here.').count()).toBe(0);
     await page.goto(`${grid.origin}/sites/${grid.north}`);
     await title(page, /north/).waitFor();
     expect(await page.getByRole('button', { name: 'Drain…' }).count()).toBe(0);

@@ -219,26 +219,28 @@ function Settings({
               </Button>
             </div>
           )}
-          <Card
-            title={changed.length > 0 ? plural(changed.length, 'change') : 'No changes'}
-            actions={
-              changed.length > 0 && (
-                <Button
-                  variant="quiet"
-                  className="small"
-                  icon={<Undo2 size={13} />}
-                  onPress={() => {
-                    setDraft(base.document as Document);
-                    setJson(json === null ? null : JSON.stringify(base.document, null, 2));
-                  }}
-                >
-                  Undo
-                </Button>
-              )
-            }
-          >
-            <Differences of={changed} none="Your changes are listed here." />
-          </Card>
+          {may && (
+            <Card
+              title={changed.length > 0 ? plural(changed.length, 'change') : 'No changes'}
+              actions={
+                changed.length > 0 && (
+                  <Button
+                    variant="quiet"
+                    className="small"
+                    icon={<Undo2 size={13} />}
+                    onPress={() => {
+                      setDraft(base.document as Document);
+                      setJson(json === null ? null : JSON.stringify(base.document, null, 2));
+                    }}
+                  >
+                    Undo
+                  </Button>
+                )
+              }
+            >
+              <Differences of={changed} none="Your changes are listed here." />
+            </Card>
+          )}
           {may && <Preview draft={draft} changed={changed.length > 0 && problem === null} />}
           {viewer.may('ADMIN') && (
             <PutInForce
