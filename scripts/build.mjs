@@ -59,9 +59,20 @@ async function bundleSlurm(folder) {
     outfile,
     ...{ bundle: true, minify: true, platform: 'node', target: 'node20', format: 'esm', logLevel: 'error' },
     banner: { js: '#!/usr/bin/env node' },
+    plugins: [loadedLater],
   });
   chmodSync(outfile, 0o755);
 }
+
+/** What only commands with a terminal need stays in its own file, beside the bundle. */
+const loadedLater = {
+  name: 'loaded-later',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /\/client\/terminal\.js$/ }, () => ({
+      path: './client/terminal.js',
+      external: true,
+    })),
+};
 
 /** The sections of what users and operators read, for the MCP server to search. */
 function bundleDocs() {

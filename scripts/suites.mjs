@@ -42,6 +42,7 @@ export const SUITES = {
       'test/cli/run',
       'test/cli/script',
       'test/cli/serve',
+      'test/cli/shell',
       'test/cli/start',
       'test/cli/upgrade',
       'test/cli/webhooks',

@@ -18,11 +18,13 @@ import {
   type ReportResult,
   ReportStagingDocument,
   ReportUseDocument,
+  RunInputDocument,
   type RunReportInput,
   type RunUseInput,
   type SiteLoadInput,
   SitesDocument,
   type StagingReportInput,
+  TakeInputDocument,
   UseAskedDocument,
 } from './documents.gql.js';
 import type { DataExporter } from './files/exporter.js';
@@ -110,6 +112,8 @@ export type ServiceClient = Pick<Client, 'request' | 'all' | 'subscribe'>;
 const BATCH_TEXT = 1 << 20;
 /** Between two looks for output of runs that go on. */
 const OUTPUT_MS = 250;
+/** The same while somebody types at the terminal of one. */
+const TERMINAL_MS = 20;
 /** Between two reports of how far inputs have come. */
 const STAGING_MS = 1_000;
 /** Everything is said again with each so many heartbeats. */
@@ -196,6 +200,7 @@ export class Agent {
     this.options.keeper?.serve({ site, agent: () => this.id });
     await Promise.all([
       this.followAssignments(site),
+      this.followInput(site),
       this.sendReports(site),
       this.sendOutput(site),
       this.sendHeartbeats(site),
@@ -288,6 +293,33 @@ export class Agent {
     this.listed.clear();
   }
 
+  // --- Input for terminals
+
+  private async followInput(site: string): Promise<void> {
+    const { runner } = this;
+    const { signal } = this.stopping;
+    if (!runner.givesTerminals) return;
+    await this.untilDone('follow input for terminals', async (progress) => {
+      const ending = AbortSignal.any([signal, this.subscription.signal]);
+      const told = { site, agent: this.id };
+      try {
+        for await (const { runInput } of this.client.subscribe(RunInputDocument, told, ending)) {
+          progress();
+          const { job, epoch, sequence, base64, size } = runInput;
+          const piece = { jobId: job, epoch, sequence, body: Buffer.from(base64, 'base64'), size };
+          // What was not taken, or of which nobody hears, is sent again.
+          if (runner.input?.(piece))
+            void this.request(TakeInputDocument, { site, taken: [{ job, epoch, sequence }] }).catch(() => {});
+        }
+      } catch (error) {
+        // One of the release before has no jobs with terminals.
+        if (error instanceof ServiceError && error.code === 'GRAPHQL_VALIDATION_FAILED') return;
+        throw error;
+      }
+      if (!signal.aborted) throw new ServiceError('the subscription has ended', 'NETWORK');
+    });
+  }
+
   // --- Reports
 
   private async sendReports(site: string): Promise<void> {
@@ -339,7 +371,8 @@ export class Agent {
     while (!signal.aborted) {
       const pieces = this.runner.freshOutput();
       if (pieces === null) return;
-      if (pieces.length === 0) await pause(this.env, OUTPUT_MS, signal);
+      if (pieces.length === 0)
+        await pause(this.env, this.runner.hasTerminals ? TERMINAL_MS : OUTPUT_MS, signal);
       else await this.untilDone('send output', () => this.deliver(site, pieces));
     }
   }

@@ -58,6 +58,20 @@ type Told = AssignmentsSubscription['assignments']['assignments'][number];
 export type SentSignal = Told['signals'][number];
 export type RunSignal = SentSignal['signal'];
 
+export interface TerminalSize {
+  rows: number;
+  columns: number;
+}
+
+/** What is typed at the terminal of a run; empty: its client is still there. */
+export interface TerminalPiece extends Pick<RunName, 'jobId' | 'epoch'> {
+  /** The terminal takes those only that are larger than the last. */
+  sequence: number;
+  body: Buffer;
+  /** null: as it was. */
+  size: TerminalSize | null;
+}
+
 /** One run as the service describes it: fields as of `Assignment` in schema.graphql, but for those that are here. */
 export interface Assignment
   extends RunName,
@@ -78,6 +92,7 @@ export interface Assignment
       | 'uploads'
       | 'checkpoint'
       | 'signals'
+      | 'terminal'
     > {
   /** Added to the agent's clean base environment. */
   environment: Readonly<Record<string, string>>;
@@ -93,6 +108,8 @@ export interface Assignment
   part?: number;
   /** In the order of the tasks: the first has the first of them. `host`: where it is. */
   machines: readonly { name: string; host?: string; tasks: number; devices?: readonly string[] }[];
+  /** The size of the terminal that its command is in; none where it is left out. */
+  terminal?: TerminalSize | null;
   /** The last that people have sent it, in order; none where it is left out. */
   signals?: readonly SentSignal[];
   /** Datasets to be brought to it before it starts; nothing where it is left out. */
@@ -176,8 +193,10 @@ export interface OutputPiece {
   bytes: number;
 }
 
-/** A piece of the output of a run that goes on, or is about to be reported as ended. */
-export interface LiveOutput extends OutputPiece, RunName {}
+/** A piece of the output of a run that goes on, or is about to be reported as ended. `terminal`: somebody waits for it at a terminal. */
+export interface LiveOutput extends OutputPiece, RunName {
+  terminal?: true;
+}
 
 interface ReportBase extends RunName {
   /** Place in the runner's sequence of reports. */
@@ -258,6 +277,12 @@ export interface Runner {
   cancel(run: RunName, graceMs?: number, signal?: WarnSignal): void;
   /** Signals of a run that goes on: each is sent once, whoever asks again. Those of a run that has not begun, never. Left out: no processes are run here. */
   signal?(run: RunName, signals: readonly SentSignal[]): void;
+  /** Whether runs can have terminals here; left out: they cannot. */
+  readonly givesTerminals?: boolean;
+  /** Passes on what is typed; whether the terminal has it. */
+  input?(piece: TerminalPiece): boolean;
+  /** Whether a run that goes on has a terminal: then its output is looked for more often. */
+  readonly hasTerminals?: boolean;
   /** Where the run has not begun it never does, and is reported as ended (REQUEUED); else it goes on. */
   recall?(run: RunName): void;
   /** Stops a run in the same way; the service does not want to hear of it any more. */

@@ -86,13 +86,21 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       cpuExcessS: config.agentCpuExcessS || null,
       keep: (run, signal) => keeper.keep(run, signal),
       leftBehindMs: config.agentLeftBehindH * 3_600_000,
+      terminals: config.agentTerminals,
+      detachedMs: config.agentDetachedS * 1000,
       warn: (fields, message) => log.warn(fields, message),
       serves: { service: url, site, machines: names },
     });
     const { staging, exporter } = dataOf(config, client, site, runner);
-    // Jobs that name an image ask for it.
+    // Jobs that name an image, or have a terminal, ask for them.
     const labels =
-      [config.agentLabels, runner.runsImages && 'containers=bubblewrap'].filter(Boolean).join() || null;
+      [
+        config.agentLabels,
+        runner.runsImages && 'containers=bubblewrap',
+        runner.givesTerminals && 'terminal=yes',
+      ]
+        .filter(Boolean)
+        .join() || null;
     const power = new Power(await measureHost(names.length, labels), {
       file: join(config.agentStateDir, 'power'),
       idle: () => runner.runs().length === 0,

@@ -32,6 +32,7 @@ import {
   parseSignal,
   parseSince,
   parseTasksPerMachine,
+  parseTerminal,
   parseTime,
   parseUpload,
   parseVariable,
@@ -88,6 +89,7 @@ export interface JobOptions {
   devices?: string[];
   constraint?: string;
   image?: string;
+  terminal?: string;
   reservation?: string;
   partition?: string;
   account?: string;
@@ -188,6 +190,10 @@ export function addJobOptions(command: Command): Command {
     .option('--computation-share <share>', 'fraction of the run time spent computing, from 0 to 1')
     .option('--env <name=value>', 'an environment variable; may be repeated', collectWhole)
     .option('--image <name>', 'image to run in, by its name at the sites, such as debian:12')
+    .option(
+      '--terminal <columns>x<rows>',
+      'run the command in a terminal of this size, such as 80x24 (`switchyard shell` also connects it with yours)',
+    )
     .option('--dir <path>', 'directory to run in, an absolute path at the site (default: a new one)')
     .option(
       '--simulated-run <duration>',
@@ -500,6 +506,7 @@ export function changesFromOptions(options: ChangeOptions): JobChangesInput {
  *
  * @param say is told how a time without a zone was taken
  */
+// biome-ignore lint/complexity/noExcessiveLinesPerFunction: a line for each field
 export function jobFromOptions(
   options: JobOptions,
   commandLine: readonly string[],
@@ -537,6 +544,7 @@ export function jobFromOptions(
     os: options.os,
     architecture: options.arch,
     image: options.image,
+    terminal: given(options.terminal, (value) => parseTerminal('--terminal', value)),
     reservation: options.reservation,
     siteTerms: termsOf(options),
     estimateS: given(options.estimate, (value) => parseDuration('--estimate', value)),

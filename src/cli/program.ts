@@ -14,6 +14,7 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
   },
   { commands: ['submit'], add: async () => (await import('./commands/submit.js')).addSubmit },
   { commands: ['run'], add: async () => (await import('./commands/run.js')).addRun },
+  { commands: ['shell'], add: async () => (await import('./commands/shell.js')).addShell },
   { commands: ['map'], add: async () => (await import('./commands/map.js')).addMap },
   {
     commands: ['jobs', 'job', 'cancel', 'requeue', 'signal', 'hold', 'release', 'boost', 'change'],

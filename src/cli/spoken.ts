@@ -30,6 +30,7 @@ const OPTIONS: { readonly [Field in keyof Required<JobInput>]: string | null } =
   architecture: '--arch',
   machineConstraint: '--constraint',
   image: '--image',
+  terminal: '--terminal',
   reservation: '--reservation',
   siteTerms: '--partition, --account, --qos',
   estimateS: '--estimate',

@@ -490,6 +490,18 @@ export const VARIABLES = {
     (one) => /^\/[^,\0]*$/.test(one),
     'Directories with unpacked images, searched by name in this order; by default none, and no jobs in images run here.',
   ),
+  agentTerminals: flag(
+    'AGENT_TERMINALS',
+    true,
+    'Whether jobs can have terminals here (`switchyard shell`); perl must be installed.',
+  ),
+  agentDetachedS: whole(
+    'AGENT_DETACHED_S',
+    60,
+    1,
+    86_400,
+    'Seconds after which a job in a terminal is ended if nothing is heard of its client.',
+  ),
   agentEnvironment: list(
     'AGENT_ENVIRONMENT',
     'names of variables',

@@ -443,6 +443,13 @@ export const FIXED_LIMITS = {
     'JobOutputInput.path',
     'RunFileInput.path',
   ),
+  terminalSize: fixed(
+    1_000,
+    'Rows, and columns, of a terminal.',
+    'TerminalSizeInput.rows',
+    'TerminalSizeInput.columns',
+  ),
+  inputBytes: fixed(4_000, "Bytes in a piece of input for a job's terminal.", 'SendInputInput.base64'),
   outputsAsked: fixed(
     1_000,
     'Jobs in one request of an agent for removed outputs.',

@@ -30,6 +30,12 @@ function keyOf({ key, home }: { key: string | null; home: string }): string | nu
   }
 }
 
+/** Where the service is, for the client that the other commands of Switchyard have. */
+export function clientOptions(): { url: string; key: string | null } {
+  const config = loadConfig();
+  return { url: config.url, key: keyOf(config) };
+}
+
 /** Gives the answer once its head has come. What cannot be reached is told as Slurm tells it: clients try again. */
 export async function send(
   path: string,

@@ -29,7 +29,7 @@ import {
   takeOptions,
   UnknownOption,
 } from '../words/index.js';
-import { ask, bodyOf, SlurmError, send } from './ask.js';
+import { ask, bodyOf, clientOptions, SlurmError, send } from './ask.js';
 import { complain, helpTold, pause, print, type Run, unrecognized, versionTold, warn } from './command.js';
 import {
   SlurmPlacementDocument,
@@ -299,10 +299,15 @@ async function waitingRun(
   const asked = nothing();
   const rest = readAsked(() => takeInto(asked, words, name));
   const [command, ...args] = rest;
-  if (command === undefined) throw new SlurmError(isAllocation ? NO_SHELL : 'No command given to execute.');
   if (asked.jobid !== undefined) throw new SlurmError(NO_JOINING);
+  if (command === undefined) {
+    if (!isAllocation) throw new SlurmError('No command given to execute.');
+    return inTerminal(asked, null, name, { isAllocation });
+  }
   if (asked.pty) {
-    if (SHELL.test(command) && args.every((word) => word.startsWith('-'))) throw new SlurmError(NO_TERMINAL);
+    const isShell = SHELL.test(command) && args.every((word) => word.startsWith('-'));
+    if (isShell || (process.stdin.isTTY && process.stdout.isTTY))
+      return inTerminal(asked, { command, arguments: args }, name, { isAllocation });
     warn(name, '--pty: there is no terminal: the command gets no input, and its output is streamed');
   }
   asked.name ??= basename(command);
@@ -340,6 +345,48 @@ async function waitingRun(
     }
     await pause(POLL_MS);
   }
+}
+
+/**
+ * A job whose command is in a terminal, which is connected with this one: `srun --pty`, and salloc without a command. As Slurm's with
+ * `LaunchParameters=use_interactive_step`, the shell of an allocation is on its first machine.
+ */
+async function inTerminal(
+  asked: Asked,
+  run: Command | null,
+  name: string,
+  { isAllocation }: { isAllocation: boolean },
+): Promise<number> {
+  // From its own file, with all that it takes to follow a job: the other commands do not wait for that to be loaded.
+  const terminals = await import('../client/terminal.js');
+  const terminal = terminals.terminalSize();
+  if (terminal === null) throw new SlurmError(isAllocation ? NO_SHELL : NO_TERMINAL);
+  asked.name ??= run === null ? 'interactive' : basename(run.command);
+  const [job] = await inputsOf(asked, run ?? terminals.SHELL_COMMAND, name);
+  const [id] = await submit([{ ...job!, terminal, restartable: false }]);
+  const client = new terminals.Client(clientOptions());
+  const number = id!.replace('job_', '');
+  const say = (text: string): void => void (asked.quiet || process.stderr.write(`${name}: ${text}\n`));
+  const gone = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(signal, () => {
+      gone.abort();
+      void cancel(id!, signal);
+    });
+  if (isAllocation) say(`Pending job allocation ${number}`);
+  say(`job ${number} queued and waiting for resources`);
+  const epoch = await terminals.untilRunning(client, id!);
+  say(`job ${number} has been allocated resources`);
+  if (isAllocation) say(`Granted job allocation ${number}`);
+  if (epoch !== null && !(await terminals.useTerminal(client, { id: id!, epoch }, gone.signal))) {
+    complain(name, `lost the connection to job ${number}`);
+    await cancel(id!, 'SIGHUP');
+  }
+  const [ended] = await awaited([id!]);
+  if (isAllocation) say(`Relinquishing job allocation ${number}`);
+  else if (ended!.message) complain(name, ended!.message);
+  // Connections of the client stay open for a while, for the next request.
+  return process.exit(codeOf(ended!));
 }
 
 /** Starts a command so many times, and gives the largest exit code. */
@@ -438,11 +485,11 @@ function redirection({ output, error, input, append, directory }: Asked, task: n
 /** A shell that would wait for input. */
 const SHELL = /(^|\/)(ba|da|z|k|c|tc|fi)?sh$/;
 const NO_TERMINAL =
-  'interactive shells are not available here: give a command (`srun COMMAND`), or submit a script with `sbatch FILE`';
+  'an interactive shell requires a terminal on standard input and output: give a command (`srun COMMAND`), or submit a script with `sbatch FILE`';
 const NO_JOINING =
   '--jobid: a running job cannot be joined from outside: run srun in its script, or see its output with `switchyard job JOB --output`';
 const NO_SHELL =
-  'an allocation with a shell is not available here: give a command (`salloc COMMAND`), or submit a script with `sbatch FILE`';
+  'an allocation with a shell requires a terminal on standard input and output: give a command (`salloc COMMAND`), or submit a script with `sbatch FILE`';
 
 /** The command is run on the first machine of the allocation, where `srun` runs steps. */
 export const salloc: Run = (words, name) => waitingRun(words, name, { isAllocation: true });

@@ -50,6 +50,12 @@ export interface Upload {
   url: string;
 }
 
+/** Of a terminal, in characters. */
+export interface TerminalSize {
+  rows: number;
+  columns: number;
+}
+
 type FieldType =
   | 'bigint'
   | 'integer'
@@ -163,6 +169,8 @@ export const givenFields = {
   machineConstraint: staying(toAgents(maybe<string>('text', ofJob))),
   /** What it runs in; null: the system of its machine. */
   image: staying(toAgents(maybe<string>('text', ofJob))),
+  /** The size of the terminal in which its command runs; null: it has none. Peers are not told: what is typed has no way to them. */
+  terminal: staying(toAgents(maybe<TerminalSize>('jsonb'))),
   /** Of sites that schedule themselves; others do not look at it. Peers are not told: such a job is taken there as their operators have it. */
   siteTerms: toAgents(maybe<SiteTerms>('jsonb')),
   estimateS: offered(always<number>('float8', ofJob)),

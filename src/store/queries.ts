@@ -54,6 +54,7 @@ import type {
 import { and, empty, labels, raw, type Sql, sql } from './sql.js';
 import { rows, value } from './statement.js';
 import type { Cursor, OutputPiece } from './store.js';
+import { type TerminalRun, terminalRun } from './terminals.js';
 import { usageColumn } from './usage.js';
 
 /** By what jobs are counted. */
@@ -354,6 +355,11 @@ SELECT (start + skip)::float8 AS start, substring(body FROM t.skip + 1 FOR t.len
     const rest = { from: last.start + last.body.length, most: half, fromEnd: true };
     const tail = await this.output(jobId, head.epoch, task, stream, rest);
     return tail && { ...tail, pieces: [...head.pieces, ...tail.pieces] };
+  }
+
+  /** What decides about input for a job's latest run; null: there is no such job. */
+  terminalRun(jobId: number): Promise<TerminalRun | null> {
+    return terminalRun(this.pool, jobId);
   }
 
   /** Decisions about a job behind a decision, oldest first. */

@@ -398,6 +398,13 @@ export function parseTasksPerMachine(field: string, value: string): { min: numbe
   return { min, max };
 }
 
+/** `80x24`: columns and rows of a terminal. */
+export function parseTerminal(field: string, value: string): { rows: number; columns: number } {
+  const [, columns, rows] = /^(\d{1,4})x(\d{1,4})$/.exec(value.trim()) ?? [];
+  if (columns === undefined) throw refused(field, value, 'columns and rows of a terminal, such as 80x24');
+  return { rows: Number(rows), columns: Number(columns) };
+}
+
 /** As it is written: `4`, `2-4`, `2-`. */
 export const tasksPerMachineWritten = ({ min, max = null }: { min: number; max?: number | null }): string =>
   max === min ? String(min) : `${min}-${max ?? ''}`;

@@ -59,6 +59,7 @@ it.runIf(modes.length > 0)('a job has no descriptor that the agent inherited fro
       environment: new Map(),
       directory: '/',
       umask: null,
+      terminal: null,
     },
     ...{ launchers: [], prologue: [], inside: ['/usr/bin/bwrap', '--ro-bind', '/', '/', '--proc', '/proc'] },
   };
@@ -117,6 +118,20 @@ describe.runIf(process.platform === 'linux').each(modes)('in images, isolation %
         'TMPDIR=/tmp',
       ]),
     );
+  });
+
+  it('a job has a terminal there', async () => {
+    const runner = await open(mode, {}, { terminals: true });
+    runner.start({
+      ...inImage(script('job_1', '[ -t 0 ] && [ -t 1 ] && read -r x; echo "<$x>"; exit 3')),
+      terminal: { rows: 30, columns: 90 },
+    });
+    const piece = { jobId: 'job_1', epoch: 1, sequence: 1, body: Buffer.from('typed\n'), size: null };
+    await until(() => runner.input(piece), 'it to be typed to');
+    await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
+    const end = endOf(runner, 'job_1');
+    expect(end).toMatchObject({ cause: 'EXITED_NONZERO', exitCode: 3 });
+    expect(end?.stdout?.text).toMatch(/<typed>\r\n$/);
   });
 
   it('the image is read-only and the same for the next; what is new beside it is the job’s own', async () => {

@@ -269,6 +269,21 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
       }
     });
 
+    it('has a terminal of its own', async () => {
+      const { runner } = await open(kind, {}, { terminals: true });
+      const run = {
+        ...script('job_1', 'tty; stty size; read -r x; echo "<$x>"; : >/dev/tty && exit 3'),
+        terminal: { rows: 30, columns: 90 },
+      };
+      runner.start(run);
+      const piece = { jobId: 'job_1', epoch: 1, sequence: 1, body: Buffer.from('typed\n'), size: null };
+      await until(() => runner.input(piece), 'it to be typed to');
+      await until(() => endOf(runner, 'job_1') !== undefined, 'the end');
+      const end = endOf(runner, 'job_1');
+      expect(end).toMatchObject({ cause: 'EXITED_NONZERO', exitCode: 3, stderr: { text: '' } });
+      expect(end?.stdout?.text).toMatch(/\/dev\/pts\/\d+\r\n.*30 90\r\n.*<typed>\r\n$/s);
+    });
+
     it('has time to clean up when it is cancelled', async () => {
       const { runner } = await open(kind);
       const words = `tidy ${process.pid} ${nameOf(kind)}`;

@@ -146,15 +146,23 @@ test('a job asks for labels; what no machine is, is said with the part that fail
   });
 });
 
-test('a job in an image runs only where an agent runs images', async () => {
+/** What a job asks for that only some agents have: its field, the label of their machines, and what its user is told. */
+interface OnlyWhere {
+  field: string;
+  value: unknown;
+  label: string;
+  refused: RegExp;
+  waits: RegExp;
+}
+async function runsOnlyWhere(only: OnlyWhere): Promise<void> {
   const submitIn = async (more: object, allowUnfit = false) =>
     (
       await api.must<{
-        submitJobs: { jobs: { id: string; image: string }[]; errors: { message: string }[] };
+        submitJobs: { jobs: { id: string }[]; errors: { message: string }[] };
       }>(
         `mutation ($job: JobInput!, $allowUnfit: Boolean!) { submitJobs(input: { jobs: [$job], allowUnfit: $allowUnfit }) {
-          jobs { id image } errors { field message } } }`,
-        { job: { command: 'true', image: 'debian:12', ...more }, allowUnfit },
+          jobs { id } errors { field message } } }`,
+        { job: { command: 'true', [only.field]: only.value, ...more }, allowUnfit },
       )
     ).submitJobs;
   const why = async (id: string | undefined) =>
@@ -167,22 +175,19 @@ test('a job in an image runs only where an agent runs images', async () => {
   const { data } = await register(await newSite(), []);
   await label(data.createMachine.machine.id, [{ name: 'kept' }]);
   expect((await submitIn({})).errors).toEqual([
-    { field: 'image', message: expect.stringMatching(/image: debian:12 can never run.*AGENT_IMAGES/) },
+    { field: only.field, message: expect.stringMatching(only.refused) },
   ]);
   const lacking = await submitIn({}, true);
-  expect(lacking.jobs).toEqual([{ id: expect.any(String), image: 'debian:12' }]);
   expect(await why(lacking.jobs[0]?.id)).toEqual({
     code: 'NEVER_FITS_CONSTRAINT',
-    message: expect.stringMatching(
-      /runs in an image, and no machine of that kind has an agent that runs images/,
-    ),
+    message: expect.stringMatching(only.waits),
   });
-  // The most that people may write, which the label of images comes before.
+  // The most that people may write, which the label comes before.
   const deep = `${'('.repeat(64)}kept${')'.repeat(64)}`;
   const long = `kept${' or other'.repeat(454)}`;
   const waiting = await submitIn({ machineConstraint: deep }, true);
   expect((await why(waiting.jobs[0]?.id)).code).toBe('NEVER_FITS_CONSTRAINT');
-  await label(data.createMachine.machine.id, [{ name: 'kept' }, { name: 'containers', value: 'bubblewrap' }]);
+  await label(data.createMachine.machine.id, [{ name: 'kept' }, { name: only.label, value: 'yes' }]);
   for (const id of [lacking, waiting].map(({ jobs }) => jobs[0]?.id))
     expect((await why(id)).code).not.toBe('NEVER_FITS_CONSTRAINT');
   // What there is, is remembered for two seconds.
@@ -196,6 +201,16 @@ test('a job in an image runs only where an agent runs images', async () => {
   expect((await submitIn({ machineConstraint: 'other' })).errors).toEqual([
     { field: 'machineConstraint', message: expect.stringMatching(/machineConstraint: other can never run/) },
   ]);
+}
+
+test('a job in an image runs only where an agent runs images', () =>
+  runsOnlyWhere({
+    ...{ field: 'image', value: 'debian:12', label: 'containers' },
+    refused: /image: debian:12 can never run.*AGENT_IMAGES/,
+    waits: /runs in an image, and no machine of that kind has an agent that runs images/,
+  }));
+
+test('an image is named as registries name it', async () => {
   for (const image of [
     '',
     '/etc',
@@ -208,9 +223,15 @@ test('a job in an image runs only where an agent runs images', async () => {
     'docker://x',
     'x'.repeat(201),
   ])
-    expect((await submitIn({ image }, true)).errors, image).toEqual([
-      { field: 'image', message: expect.stringMatching(/image: .*; accepted/s) },
-    ]);
+    expect(
+      (
+        await api.must<{ submitJobs: { errors: { message: string }[] } }>(
+          'mutation ($job: JobInput!) { submitJobs(input: { jobs: [$job] }) { errors { field message } } }',
+          { job: { command: 'true', image } },
+        )
+      ).submitJobs.errors,
+      image,
+    ).toEqual([{ field: 'image', message: expect.stringMatching(/image: .*; accepted/s) }]);
 });
 
 test('what is no label is refused by name', async () => {
@@ -600,3 +621,10 @@ test('jobs ask for devices by what they are, of machines whose devices of one ki
   for (const [request, message] of bad)
     expect(await refused(request)).toEqual([expect.stringMatching(message)]);
 });
+
+test('a job in a terminal runs only where an agent allows terminals', () =>
+  runsOnlyWhere({
+    ...{ field: 'terminal', value: { rows: 24, columns: 80 }, label: 'terminal' },
+    refused: /terminal: 80 × 24 can never run.*AGENT_TERMINALS/,
+    waits: /has a terminal, and no machine of that kind has an agent that allows terminals/,
+  }));

@@ -76,6 +76,7 @@ const VERBS: Readonly<Record<string, string>> = {
   submit: 'hands over work',
   cancel: 'ends what has not ended yet',
   signal: 'tells what runs something',
+  send: 'passes on what somebody types',
   hold: 'keeps from starting',
   release: 'lets start again',
   requeue: 'stops and starts again',

@@ -168,7 +168,7 @@ describe('sbatch', () => {
       ['squeue -j 999999', 'squeue: error: Invalid job id specified'],
       [
         'salloc -n 4',
-        'salloc: error: an allocation with a shell is not available here: give a command (`salloc COMMAND`)',
+        'salloc: error: an allocation with a shell requires a terminal on standard input and output: give a command (`salloc COMMAND`)',
       ],
       [
         'SWITCHYARD_URL=http://127.0.0.1:1/graphql squeue',

@@ -356,6 +356,7 @@ test('NEVER, WHEN_NEEDED and ALWAYS: what a peer is offered, and what is said of
     image: { image: 'debian' },
     downloads: { downloads: [{ url: 'http://files.example/a' }] },
     uploads: { uploads: [{ path: 'a', url: 'http://files.example/a' }] },
+    terminal: { terminal: { rows: 24, columns: 80 } },
     reservationId: { reservation: 'tomorrow', runTimeLimitS: 60 },
   };
   const {

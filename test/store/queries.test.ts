@@ -199,6 +199,7 @@ describe('jobs', () => {
         resourcesPerTask: null,
         machineConstraint: null,
         image: null,
+        ...{ terminal: null, downloads: null, uploads: null },
         siteTerms: null,
         checkpoint: null,
       },

@@ -18,6 +18,7 @@ export const PLAIN_JOB: NewJob = {
     parts: null,
     machineConstraint: null,
     image: null,
+    terminal: null,
     siteTerms: null,
     checkpoint: null,
     licenses: [],

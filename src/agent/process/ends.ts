@@ -132,10 +132,15 @@ function outlasted({ startedAtMs, startedUpMs, runTimeLimitS }: ProcessRun, ende
  * The shell's own words on standard error, or those of a launcher, where it could not start the program: that has changed since it was found,
  * say, or its interpreter is missing. null: the program was started.
  */
-function launchProblem({ slot, outputs, image }: ProcessRun, { mode, accounts }: Isolation): string | null {
-  const said = outputs.err.beginning(4096);
+function launchProblem(
+  { slot, outputs, image, terminal }: ProcessRun,
+  { mode, accounts }: Isolation,
+): string | null {
+  const said = [outputs.err, ...(terminal ? [outputs.out] : [])].map((stream) => stream.beginning(4096));
   const launchers = mode === 'none' && !image ? [] : [...LAUNCHERS, ...(accounts?.launcherSays ?? [])];
   const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `, ...launchers];
-  if (!prefixes.some((prefix) => said.startsWith(prefix))) return null;
-  return prefixes.reduce((text, prefix) => text.replaceAll(prefix, ''), said).trim();
+  const problem = said.find((text) => prefixes.some((prefix) => text.startsWith(prefix)));
+  return problem === undefined
+    ? null
+    : prefixes.reduce((text, prefix) => text.replaceAll(prefix, ''), problem).trim();
 }

@@ -17,7 +17,7 @@ const STREAMS = [
 ] as const;
 
 /** Of a run, what is needed to follow what it writes. */
-export type Followed = RunName & Pick<ProcessRun, 'outputs' | 'told' | 'startedUpMs'>;
+export type Followed = RunName & Pick<ProcessRun, 'outputs' | 'told' | 'startedUpMs' | 'terminal'>;
 
 interface Piece {
   told: OutputPiece;
@@ -35,11 +35,12 @@ export function freshOutput(runs: Iterable<{ run: Followed; isOver: boolean }>):
   let bytes = 0;
   for (const { run, isOver } of runs) {
     const { atMs, asks } = run.told;
-    if (!isOver && now - Math.max(run.startedUpMs, atMs) < FOLLOW_MS) continue;
+    const { terminal } = run;
+    if (!isOver && !terminal && now - Math.max(run.startedUpMs, atMs) < FOLLOW_MS) continue;
     const questions = (): Piece[] =>
       STREAMS.map(([stream]) => ({ told: { stream, start: 0, text: '', bytes: 0 }, length: 0 }));
     for (const { told, length } of asks ? questions() : unsent(run, PIECE_BYTES)) {
-      pieces.push({ ...nameOf(run), ...told });
+      pieces.push({ ...nameOf(run), ...told, ...(terminal && { terminal }) });
       bytes += length;
     }
     if (bytes >= PIECES_BYTES) break;

@@ -3,7 +3,7 @@ import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { devicesOf, type HostDevice } from '../devices.js';
 import { REPORT_FILE } from '../files/checkpoint.js';
-import { type Assignment, nameOf, runKey } from '../runner.js';
+import { type Assignment, nameOf, runKey, type TerminalSize } from '../runner.js';
 import type { Account } from './accounts.js';
 import type { Cgroup } from './cgroup.js';
 import { measuredDevices } from './device-use.js';
@@ -38,6 +38,8 @@ export interface LauncherOptions {
   slots: Slots;
   outputs: OutputPool;
   remains: Remains;
+  /** Whether runs may have terminals. */
+  terminals: boolean;
   /** Starts a slot's lane, unless there is one. */
   ensureLane: (slot: Slot) => void;
 }
@@ -128,6 +130,7 @@ export class Launcher {
       cpus: limits.cpus,
     };
     if (image !== null) record.image = { digest: image.digest };
+    if (command.terminal !== null) record.terminal = true;
     const { outputs: wanted = [], checkpoint, stagedS } = assignment;
     if (stagedS !== undefined) record.stagedS = stagedS;
     const before = assignment.signals?.at(-1);
@@ -148,7 +151,7 @@ export class Launcher {
     const run = runOf(record, slot, outputs, group, true);
     run.bytesBefore = slot.bytes ?? bytesOf(slot.lanePid);
     const input = startInput(command);
-    const start = input === null ? null : slot.writeStart(input);
+    const start = input === null ? null : command.terminal ? slot.openInput(input) : slot.writeStart(input);
     slot.record(runScript(JSON.stringify(record), key, slot.dir, outputs.dir, start, command));
     return run;
   }
@@ -184,10 +187,18 @@ export class Launcher {
         : this.find(assignment.command, environment, directory);
     return {
       ...{ program, arguments: assignment.arguments, environment, directory, launchers, inside },
+      terminal: this.terminal(assignment),
       // The agent looks at what a launcher's account makes by the group of both.
       umask: byGroup ? '007' : null,
       prologue: isolation.prologue(account),
     };
+  }
+
+  /** @throws LaunchError where the operator does not allow terminals */
+  private terminal({ terminal = null }: Assignment): TerminalSize | null {
+    if (terminal !== null && !this.options.terminals)
+      throw new LaunchError('this machine does not allow terminals (AGENT_TERMINALS of its agent)');
+    return terminal;
   }
 
   /** @throws LaunchError where the agent cannot start this for a job that has its rights */

@@ -66,7 +66,7 @@ export type Event<R> =
   /** The service wants it to end, and hears how it has; or does not want to hear of it. */
   | { is: 'CANCELLED' | 'FORGOTTEN'; nowMs: number; graceMs: number; signal?: WarnSignal }
   /** It takes more than it may. */
-  | ({ is: 'EXCEEDED'; nowMs: number; graceMs: number } & Reason)
+  | ({ is: 'EXCEEDED'; nowMs: number; graceMs: number; signal?: WarnSignal } & Reason)
   /** The last signals that somebody has sent it. */
   | { is: 'SIGNALLED'; signals: readonly SentSignal[] }
   /** It has little time left up to its limit. */

@@ -42,6 +42,8 @@ export interface RunRecord extends RunName {
   cgroup: string | null;
   /** What its image is; left out: it runs in none. */
   image?: { digest: string | null };
+  /** It has a terminal; left out: it has none. */
+  terminal?: true;
   /** null: no limit. */
   memoryMb: number | null;
   cpus: number;
@@ -76,6 +78,8 @@ export interface ProcessRun extends RunRecord {
   /** Number of the last signal that it was sent, and those that it is to be sent. */
   signalled: number;
   unsent: readonly SentSignal[];
+  /** When its client was last heard of, on the clock of durations: of a run in a terminal. */
+  heardUpMs: number;
   /** What the service has of its output. */
   told: Told;
   /** When it wrote the checkpoint that the service knows of, ms since 1970; and when it is looked for one again, on the clock of durations. */
@@ -115,6 +119,7 @@ export function runOf(
     warned,
     signalled,
     unsent: [],
+    heardUpMs: upMs(),
     told,
     checkpointed,
   };

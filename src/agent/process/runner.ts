@@ -20,6 +20,7 @@ import {
   type RunUse,
   runKey,
   type SentSignal,
+  type TerminalPiece,
   type WarnSignal,
   type WrittenCheckpoint,
 } from '../runner.js';
@@ -44,7 +45,7 @@ import { recover } from './recover.js';
 import { Remains } from './remains.js';
 import { Reports } from './reports.js';
 import { type ProcessRun, upMs } from './run.js';
-import { LaunchError } from './script.js';
+import { inputPiece, LaunchError, lastStepLacks } from './script.js';
 import { Signals, signal } from './signals.js';
 import type { Slot } from './slot.js';
 import { Slots } from './slots.js';
@@ -73,6 +74,10 @@ export interface ProcessRunnerOptions {
   keep?: (run: EndedRun, signal: AbortSignal) => Promise<string | null>;
   /** How long the directories of runs stay whose outputs could not be kept. */
   leftBehindMs?: number;
+  /** Whether runs may have terminals. */
+  terminals?: boolean;
+  /** A run in a terminal is ended when nothing was heard of its client for so long. */
+  detachedMs?: number;
   /** How many runs at once; more wait. */
   maxRuns?: number;
   /** What the agent serves; null: nothing tells it from other agents of the host. */
@@ -90,6 +95,8 @@ const BROKEN_PAUSE_MS = 60_000;
 /** Between two looks whether the state directory is still there. */
 const ROOT_LOOK_MS = 1_000;
 const UPROOTED = 'the state directory of the agent was removed: restart the agent';
+/** Clients say every few seconds that they are there. */
+const DETACHED_MS = 60_000;
 /** Time to fetch by hand what could not be kept. */
 const LEFT_BEHIND_MS = 7 * 86_400_000;
 
@@ -179,6 +186,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     this.launcher = new Launcher({
       ...{ agent: id, baseEnvironment, isolation, slots, outputs, remains },
       devices: (run) => this.mig?.seenBy(run, options.devices) ?? options.devices,
+      terminals: this.givesTerminals,
       ensureLane: (slot) => this.ensureLane(slot),
     });
     this.effects = new Effects({
@@ -210,6 +218,8 @@ export class ProcessRunner extends ReportingRunner implements Runner {
       cpuExcessS: null,
       keep: async () => 'this agent does not keep files',
       leftBehindMs: LEFT_BEHIND_MS,
+      terminals: false,
+      detachedMs: DETACHED_MS,
       maxRuns: 1024,
       serves: null,
       warn: () => {},
@@ -279,6 +289,23 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     this.lives.tell(runKey(name), { is: 'SIGNALLED', signals });
   }
 
+  input({ jobId, epoch, sequence, body, size }: TerminalPiece): boolean {
+    for (const run of this.inTerminals())
+      if (run.jobId === jobId && run.epoch === epoch) {
+        run.heardUpMs = upMs();
+        return (body.length === 0 && size === null) || run.slot.writeInput(inputPiece(sequence, size, body));
+      }
+    return false;
+  }
+
+  get givesTerminals(): boolean {
+    return this.options.terminals && process.platform === 'linux' && lastStepLacks() === null;
+  }
+
+  get hasTerminals(): boolean {
+    return !this.inTerminals().next().done;
+  }
+
   forget(name: RunName): void {
     this.known.add(name);
     this.lives.tell(runKey(name), { is: 'FORGOTTEN', nowMs: upMs(), graceMs: DEFAULT_GRACE_MS });
@@ -346,6 +373,11 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     this.isolation.cgroups?.close();
     this.reported.close();
     this.lock.release();
+  }
+
+  private *inTerminals(): Generator<ProcessRun> {
+    for (const [, life] of this.lives)
+      if (life.state === 'RUNNING' && life.run.terminal === true) yield life.run;
   }
 
   /** Runs whose output the service wants. */
@@ -484,10 +516,22 @@ export class ProcessRunner extends ReportingRunner implements Runner {
       this.lookAtLimit(run, now);
       if (run.unsent.length > 0) this.signal(run, run.unsent);
     }
+    this.lookAtTerminals(now);
     this.tick(now);
     this.slots.rest(now);
     this.mig?.look(now);
     this.launchWaiting();
+  }
+
+  /** Nobody types there any more: it ends as when a terminal is lost. */
+  private lookAtTerminals(nowMs: number): void {
+    const { detachedMs } = this.options;
+    for (const run of [...this.inTerminals()])
+      if (nowMs - run.heardUpMs > detachedMs)
+        this.lives.tell(runKey(run), {
+          ...{ is: 'EXCEEDED', nowMs, graceMs: DEFAULT_GRACE_MS, signal: 'SIGHUP' },
+          ...{ cause: 'SIGNALLED', message: `nobody was at its terminal for ${detachedMs / 1000} s` },
+        });
   }
 
   /** Warns a run of its limit in time, and ends it there. */

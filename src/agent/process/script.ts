@@ -1,7 +1,7 @@
 /** What a lane is told to do, as shell text: everything that comes from a job is quoted. */
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, resolve } from 'node:path';
-import type { Assignment } from '../runner.js';
+import type { Assignment, TerminalSize } from '../runner.js';
 
 /** Why a run cannot be started; the message is for its owner. */
 export class LaunchError extends Error {
@@ -10,6 +10,9 @@ export class LaunchError extends Error {
 
 /** The shell's errors about a run carry this name: no program of the run's does. */
 export const LANE_NAME = 'switchyard-launch';
+
+/** What passes input and output of a terminal is called so (at most 15 characters): signals to the command of a run are not for it. */
+export const TERMINAL_NAME = 'sy-terminal';
 
 /**
  * A lane: a shell in a session and process group of its own that runs one command after another in the slot `$1`.
@@ -92,8 +95,119 @@ fail($bwrap);
 `,
 ];
 
+/**
+ * The same for a program in a terminal, which this goes on to pass input and output for. It reads from its standard input: how many bytes what
+ * the job asked for has, that, and then pieces (`inputPiece`), for as long as the program runs. It outlives the agent: which piece was the last is
+ * known here, so that one that is sent again by the next agent is not typed twice.
+ *
+ * Asked to end, it has the program end as when a terminal is lost: shells do not heed SIGTERM. Its ioctls are those of x86, ARM, RISC-V and s390.
+ */
+const IN_TERMINAL = [
+  PERL,
+  '-f',
+  '-e',
+  `
+use POSIX qw(:sys_wait_h :fcntl_h);
+$0 = "${TERMINAL_NAME}";
+sub fail { my $code = $! == 2 ? 127 : 126; print STDERR "${LANE_NAME}: @_: $!\n"; POSIX::_exit($code) }
+sub take { my ($all, $n) = ("", @_); while (length $all < $n) { sysread STDIN, $all, $n - length $all, length $all or fail("standard input") } $all }
+my ($rows, $columns, $umask, $bwrap) = splice @ARGV, 0, 4;
+my $asked = take(unpack "N", take(4));
+open my $master, "+<", "/dev/ptmx" or fail("/dev/ptmx");
+ioctl $master, 0x40045431, my $unlocked = pack "i", 0 or fail("/dev/ptmx");
+ioctl $master, 0x80045430, my $number = pack "i", 0 or fail("/dev/ptmx");
+my $name = "/dev/pts/" . unpack "i", $number;
+sysopen my $slave, $name, O_RDWR | O_NOCTTY or fail($name);
+sub resize { ioctl $master, 0x5414, my $size = pack "S4", @_, 0, 0 }
+resize($rows, $columns);
+my $pid = fork;
+defined $pid or fail("fork");
+if ($pid == 0) {
+  POSIX::setsid();
+  ioctl $slave, 0x540E, my $no = 0 or fail($name);
+  open STDIN, "<&", $slave or fail($name);
+  open STDOUT, ">&", $slave or fail($name);
+  open STDERR, ">&", $slave or fail($name);
+  my @command = @ARGV;
+  if ($bwrap) {
+    umask oct $umask if $umask ne "";
+    $^F = 9;
+    pipe my $words, my $write or fail("pipe");
+    syswrite $write, $asked;
+    close $write;
+    my $fd = fileno $words;
+    opendir my $fds, "/proc/self/fd" or fail("/proc/self/fd");
+    for (grep { $_ > 2 && $_ != 9 && $_ != $fd } grep { /^\\d+$/ } readdir $fds) { open my $one, "<&=", $_ and close $one }
+    exec { $bwrap } $bwrap, "--args", $fd, @command;
+    fail($bwrap);
+  }
+  my @all = split /\\0/, $asked, -1;
+  ($umask, my ($directory, $count)) = splice @all, 0, 3;
+  @command = splice @all, 0, $count;
+  pop @all;
+  %ENV = map { split /=/, $_, 2 } @all;
+  umask oct $umask if $umask ne "";
+  chdir $directory or fail("the directory $directory cannot be entered");
+  ${CLOSE_INHERITED}
+  exec { $command[0] } @command;
+  fail($command[0]);
+}
+close $slave;
+$SIG{$_} = sub { kill "HUP", $pid } for qw(TERM HUP);
+$SIG{$_} = sub { } for qw(INT QUIT ALRM USR1 USR2 PIPE CHLD);
+fcntl $master, F_SETFL, O_NONBLOCK;
+my ($in, $to, $last, $status) = ("", "", 0);
+sub show { $! = 0; my $n = sysread $master, my $text, 65536; syswrite STDOUT, $text if $n; $n }
+until (defined $status) {
+  my ($r, $w) = ("", "");
+  vec($r, fileno STDIN, 1) = 1 if length $to < 65536;
+  vec($r, fileno $master, 1) = 1;
+  vec($w, fileno $master, 1) = 1 if $to ne "";
+  my $ready = select $r, $w, undef, 1;
+  $status = $? if waitpid($pid, WNOHANG) == $pid;
+  next if $ready <= 0;
+  if (vec($r, fileno STDIN, 1)) {
+    sysread STDIN, $in, 65536, length $in;
+    while (length $in >= 10) {
+      my ($sequence, $rows, $columns, $length) = unpack "Nn3", $in;
+      last if length $in < 10 + $length;
+      my $typed = substr substr($in, 0, 10 + $length, ""), 10;
+      next if $sequence <= $last;
+      $last = $sequence;
+      resize($rows, $columns) if $rows;
+      $to .= $typed;
+    }
+  }
+  if (vec($w, fileno $master, 1)) { my $n = syswrite $master, $to; substr $to, 0, $n, "" if $n }
+  # Nothing has it open any more: the program is about to be over.
+  if (vec($r, fileno $master, 1) && !show() && !$!{EAGAIN} && !$!{EINTR} && !defined $status) {
+    waitpid $pid, 0;
+    $status = $?;
+  }
+}
+for (1 .. 64) { show() or last }
+exit($status & 127 ? 128 + ($status & 127) : $status >> 8);
+`,
+];
+
 /** What this host lacks for the last step; null: nothing. */
 export const lastStepLacks = (): string | null => (existsSync(PERL) ? null : `${PERL} is missing (perl)`);
+
+/** The longest piece that is written to the terminal of a run: as much as a pipe takes whole or not at all. */
+const PIECE_BYTES = 4096;
+const PIECE_HEAD_BYTES = 10;
+
+/** A piece of input as the last step in a terminal reads it. `size` null: as it was. */
+export function inputPiece(sequence: number, size: TerminalSize | null, body: Buffer): Buffer {
+  if (PIECE_HEAD_BYTES + body.length > PIECE_BYTES)
+    throw new RangeError(`${body.length} bytes are too many for a piece of input`);
+  const head = Buffer.alloc(PIECE_HEAD_BYTES);
+  head.writeUInt32BE(sequence, 0);
+  head.writeUInt16BE(size?.rows ?? 0, 4);
+  head.writeUInt16BE(size?.columns ?? 0, 6);
+  head.writeUInt16BE(body.length, 8);
+  return Buffer.concat([head, body]);
+}
 
 /** Quotes a string for a POSIX shell. */
 export function quote(text: string): string {
@@ -111,6 +225,8 @@ export interface RunCommand {
   launchers: readonly string[];
   /** Bubblewrap and the words that make the surroundings of an image, in which the program is; null: it is the machine's. */
   inside: readonly string[] | null;
+  /** The size of the terminal that it is in; null: it has none, and nothing on standard input. */
+  terminal: TerminalSize | null;
   /** Octal; null: as it is. */
   umask: string | null;
   /** Shell text before all of it. */
@@ -136,13 +252,13 @@ export function runScript(
   start: string | null,
   run: RunCommand,
 ): string {
-  const last = run.inside === null ? LAST_STEP : insideImage(run, run.inside);
+  const last = run.terminal === null ? lastStep(run) : inTerminal(run, run.terminal);
   const steps = [...run.prologue, start === null ? directly(run) : words([...run.launchers, ...last])];
   const body = steps.join(' && ');
   return (
     // A shell of its own where something has to be said before the program: it becomes the program.
     `${record}\nrun=${quote(key)}\n${run.prologue.length === 0 ? `{ ${body}; }` : `( ${body} )`} ` +
-    `<${quote(start ?? '/dev/null')} >${quote(`${outputs}/out`)} 2>${quote(`${outputs}/err`)} 9<>${quote(`${slot}/alive`)}\nreturn\n`
+    `${run.terminal === null ? '<' : '<>'}${quote(start ?? '/dev/null')} >${quote(`${outputs}/out`)} 2>${quote(`${outputs}/err`)} 9<>${quote(`${slot}/alive`)}\nreturn\n`
   );
 }
 
@@ -155,8 +271,16 @@ function directly(run: RunCommand): string {
   return text + words([run.program, ...run.arguments]);
 }
 
-const insideImage = (run: RunCommand, inside: readonly string[]): string[] => [
-  ...[...INTO_IMAGE, run.umask ?? '', ...inside, '--'],
+const lastStep = (run: RunCommand): readonly string[] =>
+  run.inside === null ? LAST_STEP : [...INTO_IMAGE, ...intoImage(run, run.inside)];
+
+const inTerminal = (run: RunCommand, { rows, columns }: TerminalSize): string[] => [
+  ...[...IN_TERMINAL, String(rows), String(columns)],
+  ...(run.inside === null ? [''] : intoImage(run, run.inside)),
+];
+
+const intoImage = (run: RunCommand, inside: readonly string[]): string[] => [
+  ...[run.umask ?? '', ...inside, '--'],
   ...[run.program, ...run.arguments],
 ];
 
@@ -176,10 +300,14 @@ export function startInput(run: RunCommand): string | null {
   let odd: string | undefined;
   for (const name of environment.keys())
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || SHELL_VARIABLES.test(name)) odd ??= name;
-  if (launchers.length === 0 && odd === undefined) return null;
+  if (launchers.length === 0 && odd === undefined && run.terminal === null) return null;
   const lacks = lastStepLacks();
   if (lacks !== null)
-    throw new LaunchError(`environment: the variable ${odd} cannot be set on this host: ${lacks}`);
+    throw new LaunchError(
+      odd === undefined
+        ? `no terminal on this host: ${lacks}`
+        : `environment: the variable ${odd} cannot be set on this host: ${lacks}`,
+    );
   const variables = [...environment].map(([name, value]) => `${name}=${value}`);
   const command = [program, ...run.arguments];
   return [umask ?? '', directory, command.length, ...command, ...variables, ''].join('\0');

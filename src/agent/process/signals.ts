@@ -4,6 +4,7 @@ import { OPEN, SIGNAL } from './accounts.js';
 import type { Isolation } from './isolation.js';
 import { freeze, isNamed, isOfAccount, MARKER, type ProcessRow, processesOfRun } from './processes.js';
 import type { ProcessRun } from './run.js';
+import { TERMINAL_NAME } from './script.js';
 
 /** After so many rounds of killing one by one, the lane is killed with its group. */
 const MAX_KILL_ROUNDS = 50;
@@ -53,7 +54,11 @@ export class Signals {
     const { account } = run;
     // What changes to the account of its user stays before the command.
     const [command, ...others] = (inside.length > 0 ? inside : all)
-      .filter(({ pid }) => account === null || isOfAccount(pid, account.uid))
+      .filter(
+        ({ pid }) =>
+          (account === null || isOfAccount(pid, account.uid)) &&
+          !(run.terminal && isNamed(pid, TERMINAL_NAME)),
+      )
       .sort((a, b) => a.startTicks - b.startTicks || a.pid - b.pid);
     if (command === undefined) return null;
     if (to === 'COMMAND') return [command];

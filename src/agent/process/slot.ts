@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import {
   chmodSync,
   chownSync,
@@ -20,7 +20,7 @@ import {
 import { join } from 'node:path';
 import { hostEnvironment } from '../../platform/environment.js';
 import { isOfThisBoot, processIdentity } from '../../platform/lockfile.js';
-import { LANE_NAME, LANE_SCRIPT } from './script.js';
+import { LANE_NAME, LANE_SCRIPT, LaunchError } from './script.js';
 
 /** How a run ended, as its lane wrote it down. */
 export interface EndRecord {
@@ -53,6 +53,8 @@ const FREE = '#-';
 const END_BYTES = 1024;
 /** Names in a directory of a run that are looked at, so that its owner is told of some. */
 const LOOKED_AT = 100;
+/** What a pipe of Linux holds. */
+const PIPE_BYTES = 65_536;
 /** More than the name of any run takes. */
 const NAME_BYTES = 512;
 
@@ -70,6 +72,7 @@ const NAME_BYTES = 512;
  *   end    how the last run ended
  *   work   the directory of runs that ask for none
  *   start  what the last step of a run reads (script.ts): program, directory, environment
+ *   input  a pipe from which the last step of a run in a terminal reads what is typed, behind what `start` has
  *   alive  a pipe that the run's processes hold open
  *   lane   the lane's pid and identity
  */
@@ -82,6 +85,7 @@ export class Slot {
   private readonly runFd: number;
   private readonly endFd: number;
   private startFd: number | null = null;
+  private inputFd: number | null = null;
   private child: ChildProcess | null = null;
   /** Whose the directories of runs are; null: nobody was told. */
   private uid: number | null = null;
@@ -154,6 +158,52 @@ export class Slot {
     // Nothing of an earlier run is left behind it.
     if (fstatSync(this.startFd).size > bytes) ftruncateSync(this.startFd, bytes);
     return path;
+  }
+
+  /**
+   * Makes the pipe that the last step of a run in a terminal reads, with what it reads first, and answers where it is.
+   *
+   * @throws LaunchError where that is more than a pipe holds
+   */
+  openInput(text: string): string {
+    this.closeInput();
+    const path = this.inputPath;
+    // A new one: what was typed in an earlier run is gone with its own.
+    rmSync(path, { force: true });
+    execFileSync('mkfifo', ['-m', '600', path], { env: hostEnvironment() });
+    const body = Buffer.from(text);
+    const head = Buffer.alloc(4);
+    head.writeUInt32BE(body.length);
+    // Held open for reading too, until the lane has opened it.
+    const fd = openSync(path, constants.O_RDWR | constants.O_NONBLOCK);
+    this.inputFd = fd;
+    if (
+      head.length + body.length > PIPE_BYTES ||
+      writeSync(fd, Buffer.concat([head, body])) < 4 + body.length
+    )
+      throw new LaunchError(
+        `arguments and environment have ${body.length} bytes; accepted: with a terminal, at most ${PIPE_BYTES - 4}`,
+      );
+    return path;
+  }
+
+  /** Writes a piece of input for the run in a terminal, whole or not at all; false: it takes no more now, or is over. */
+  writeInput(piece: Buffer): boolean {
+    try {
+      this.inputFd ??= openSync(this.inputPath, constants.O_WRONLY | constants.O_NONBLOCK);
+      return writeSync(this.inputFd, piece) === piece.length;
+    } catch {
+      return false; // EAGAIN: nobody reads. ENXIO, ENOENT: nobody is there.
+    }
+  }
+
+  private closeInput(): void {
+    if (this.inputFd !== null) closeSync(this.inputFd);
+    this.inputFd = null;
+  }
+
+  private get inputPath(): string {
+    return join(this.dir, 'input');
   }
 
   /** Pid of the lane; also its process group and session. */
@@ -298,6 +348,7 @@ export class Slot {
   /** The run is over and its report is on disk: the slot may be used again. */
   free(nowMs: number): void {
     writeSync(this.runFd, FREE, 0);
+    this.closeInput();
     this.idleSinceMs = nowMs;
   }
 
@@ -326,6 +377,7 @@ export class Slot {
     closeSync(this.runFd);
     closeSync(this.endFd);
     if (this.startFd !== null) closeSync(this.startFd);
+    this.closeInput();
   }
 
   /** Gives up the slot for good, and leaves its removal to others. */

@@ -16,6 +16,7 @@ import {
   runKey,
   type SentSignal,
   type StagedInput,
+  type TerminalPiece,
   type WarnSignal,
   type WrittenCheckpoint,
 } from '../runner.js';
@@ -164,6 +165,18 @@ export class StagingRunner implements Runner, StagingSource {
 
   signal(run: RunName, signals: readonly SentSignal[]): void {
     this.inner.signal?.(run, signals);
+  }
+
+  get givesTerminals(): boolean {
+    return this.inner.givesTerminals ?? false;
+  }
+
+  input(piece: TerminalPiece): boolean {
+    return this.inner.input?.(piece) ?? false;
+  }
+
+  get hasTerminals(): boolean {
+    return this.inner.hasTerminals ?? false;
   }
 
   recall(run: RunName): void {

@@ -8,7 +8,7 @@ import type {
   ResolversTypes,
   SubscriptionResolvers,
 } from '../generated/resolvers-types.js';
-import type { OutputPart } from '../generated/types.js';
+import type { OutputPart, RunInput } from '../generated/types.js';
 import type { Loaders } from '../loaders.js';
 import type { JobGroupUpdateModel } from '../models.js';
 import { jobsPage } from './jobs-page.js';
@@ -86,6 +86,7 @@ export const Mutation: Required<MutationResolvers> = {
     services.jobs.requeueJobs(viewer, selection, requestId),
   signalJobs: (_, { input }, { services, viewer, requestId }) =>
     services.jobs.signalJobs(viewer, input, requestId),
+  sendInput: (_, { input }, { services, viewer }) => services.terminals.sendInput(viewer, input),
   rerunJobs: (_, { input }, { services, viewer, requestId }) =>
     services.rerun.rerunJobs(viewer, input, requestId),
   holdJobs: (_, { input: { selection } }, { services, viewer, requestId }) =>
@@ -264,6 +265,7 @@ export const Mutation: Required<MutationResolvers> = {
     services.files.keepDataset(viewer, args, requestId),
   reportOutput: (_, { site, agent, outputs }, { services, viewer }) =>
     services.agents.reportOutput(viewer, site, agent ?? null, outputs),
+  takeInput: (_, { site, taken }, { services, viewer }) => services.terminals.takeInput(viewer, site, taken),
 };
 
 /** An update is already what its field answers. What it refers to is looked up with the others who hear the same news. */
@@ -311,6 +313,14 @@ export const Subscription: Required<SubscriptionResolvers> = {
     resolve(question: ResolversTypes['UseAsked'], _: unknown, context: Context) {
       context.budget = UNBOUNDED;
       return question;
+    },
+  },
+  runInput: {
+    subscribe: (_, { site, agent }, { services, viewer }) => services.terminals.runInput(viewer, site, agent),
+    // Its pieces are bounded, and what was typed must arrive.
+    resolve(piece: RunInput, _: unknown, context: Context) {
+      context.budget = UNBOUNDED;
+      return piece;
     },
   },
   assignments: {

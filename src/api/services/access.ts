@@ -73,6 +73,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   updateJobs: people,
   requeueJobs: people,
   signalJobs: people,
+  sendInput: people,
   rerunJobs: people,
   holdJobs: people,
   releaseJobs: people,
@@ -130,6 +131,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   reportStaging: agents,
   reportOutput: agents,
   reportUse: agents,
+  takeInput: agents,
   keepFiles: ['AGENT', 'PEER'],
   keepDataset: agents,
   exportDataset: agents,
@@ -150,6 +152,7 @@ export const rules: Readonly<Record<RootField, readonly UserRole[]>> = {
   simulationUpdated: operators,
   assignments: agents,
   useAsked: agents,
+  runInput: agents,
 };
 
 /** Throws FORBIDDEN unless the viewer's role may use the field. What has no rule is nobody's. */

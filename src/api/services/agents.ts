@@ -14,6 +14,7 @@ import type {
   ReportedLoad,
   RunReport,
 } from '../../store/store.js';
+import { tellTerminals } from '../../store/terminals.js';
 import { eachUsage, isAmount, type Usage, type UsageAmount, usageAmounts } from '../../store/usage.js';
 import type { Viewer } from '../auth.js';
 import { atMost, plainName, text, within } from '../check.js';
@@ -57,7 +58,7 @@ const superseded = (): ApiError =>
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createAgentsService(parts: ServiceParts) {
-  const { store, queries, limits, now } = parts;
+  const { store, queries, feed, limits, now } = parts;
   const maxAttempts = maxAttemptsOf(parts);
   /** Beats that come while others are being written go together. */
   const beat = gathered(async (beats: readonly AgentBeat[]) => {
@@ -184,6 +185,14 @@ export function createAgentsService(parts: ServiceParts) {
       }));
       const bounds = { keepBytes: limits.outputBytesMax, userBytes: limits.userOutputBytes };
       const outcomes = await store.reportOutput(siteId, pieces, bounds, agentId);
+      const wrote = outputs.flatMap(({ terminal }, i) =>
+        terminal && outcomes[i]?.result === 'accepted' ? [pieces[i]!.jobId] : [],
+      );
+      if (wrote.length > 0)
+        await tellTerminals(
+          feed.words,
+          [...new Set(wrote)].map((jobId) => ({ is: 'WROTE', jobId })),
+        );
       return {
         results: outcomes.map(({ result }) => RESULTS[result]),
         receivedBytes: outcomes.map(({ received }) => received),

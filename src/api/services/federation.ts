@@ -202,6 +202,7 @@ const STAYS: Readonly<Record<keyof StayingFields, string>> = {
   image: 'The job runs in an image, and each service has images of its own',
   downloads: 'The job downloads files from URLs, which the sites of peers may not reach',
   uploads: 'The job uploads files to URLs, which the sites of peers may not reach',
+  terminal: 'The job has a terminal, and what is typed cannot be passed on to peers',
   reservationId: 'The job runs in a reservation of machines of this service',
 };
 

@@ -11,7 +11,7 @@ import {
   type SiteLoad,
 } from '../../core/model.js';
 import { perMachine, reasonSentence, WaitingReason } from '../../core/reasons.js';
-import { CONTAINERS } from '../../core/resources/constraint.js';
+import { CONTAINERS, TERMINAL } from '../../core/resources/constraint.js';
 import { type DeviceRequest, shownRequest } from '../../core/resources/devices.js';
 import {
   isTooLong,
@@ -289,6 +289,14 @@ function faultOfTasks(job: NewJob, { grid, machines, licenses }: Resources): Fau
       const part = unsatisfied(requirement, grid.sites) ?? (job.machineConstraint as string);
       if (part === CONTAINERS && job.image !== null)
         return never('image', job.image, 'no machine has an agent that runs images (AGENT_IMAGES)');
+      if (part === TERMINAL && job.terminal !== null) {
+        const { rows, columns } = job.terminal;
+        return never(
+          'terminal',
+          `${columns} × ${rows}`,
+          'no machine has an agent that allows terminals (AGENT_TERMINALS)',
+        );
+      }
       return never(
         'machineConstraint',
         part,

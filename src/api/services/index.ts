@@ -25,6 +25,7 @@ import { createSignInService } from './sign-in.js';
 import { createSimulationsService } from './simulations.js';
 import { createStagingService } from './staging.js';
 import { createSubscriptionsService } from './subscriptions.js';
+import { createTerminalsService } from './terminals.js';
 import { createTreeService } from './tree.js';
 import { createWebhooksService } from './webhooks.js';
 
@@ -55,6 +56,7 @@ export function createServices(parts: ServiceParts) {
     staging: createStagingService(parts),
     liveUse: createLiveUseService(parts),
     subscriptions: createSubscriptionsService(parts),
+    terminals: createTerminalsService(parts),
     tree: createTreeService(parts),
     webhooks: createWebhooksService(parts),
   };

@@ -17,7 +17,7 @@ import {
   type TasksPerMachine,
 } from '../../core/model.js';
 import type { Policy } from '../../core/policy.js';
-import { ConstraintError, parseConstraint } from '../../core/resources/constraint.js';
+import { ConstraintError, parseConstraint, TERMINAL } from '../../core/resources/constraint.js';
 import type { DeviceRequest } from '../../core/resources/devices.js';
 import { filePathFault, keptPath, outputPathFault } from '../../platform/file-paths.js';
 import { MAX } from '../../platform/limits.js';
@@ -29,6 +29,7 @@ import {
   jobMailKinds,
   type MailKind,
   type SiteTerms,
+  type TerminalSize,
   type Upload,
 } from '../../store/job-fields.js';
 import type { Queries } from '../../store/queries.js';
@@ -327,6 +328,7 @@ export function newJob(
     architecture: check.text('architecture', input.architecture, MAX.nameChars),
     machineConstraint: check.where(input, shape),
     image: check.image('image', input.image),
+    terminal: check.terminal(input, shape.tasks),
     siteTerms: check.terms(input.siteTerms),
     estimateS: check.seconds('estimateS', input.estimateS),
     benchmark: check.between('benchmark', input.benchmark, MAX.leastBenchmark, MAX.benchmark),
@@ -620,8 +622,21 @@ class JobChecks {
     return this.text(field, value, MAX.constraintChars);
   }
 
-  where({ machineConstraint }: JobInput, of: Shape): string | null {
-    return bothConstraints(this.constraint('machineConstraint', machineConstraint), of.machineConstraint);
+  where({ machineConstraint, terminal }: JobInput, of: Shape): string | null {
+    const own = bothConstraints(
+      this.constraint('machineConstraint', machineConstraint),
+      of.machineConstraint,
+    );
+    return given(terminal) ? bothConstraints(TERMINAL, own) : own;
+  }
+
+  terminal({ terminal, launch }: JobInput, tasks: number): TerminalSize | null {
+    if (!given(terminal)) return null;
+    if (tasks > 1 && launch !== 'ONCE')
+      this.refuse('terminal', terminal, 'null, or launch ONCE, with more than one task');
+    for (const field of ['rows', 'columns'] as const)
+      this.between(`terminal.${field}`, terminal[field], 1, MAX.terminalSize);
+    return { rows: terminal.rows, columns: terminal.columns };
   }
 
   allAlike(labels: readonly string[] | null | undefined): string[] | null {

@@ -6,6 +6,7 @@ import { MAX } from '../../platform/limits.js';
 import { turns } from '../../platform/turns.js';
 import type { JobRow, OutputRow } from '../../store/rows.js';
 import type { OutputPiece } from '../../store/store.js';
+import { hearTerminals } from '../../store/terminals.js';
 import { accountOf } from '../admission/shares.js';
 import type { Viewer } from '../auth.js';
 import { badInput, notFound } from '../errors.js';
@@ -26,7 +27,7 @@ const LOOKS_KEPT = 10_000;
 const PARTS_KEPT = 100;
 
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
-export function createOutputService({ queries }: ServiceParts) {
+export function createOutputService({ queries, feed }: ServiceParts) {
   const rowOf = shared(LOOKS_KEPT, (id: number) => queries.jobsByIds([id]).then(([row]) => row ?? null));
   const partAt = shared(PARTS_KEPT, (place: string) => {
     const { run, from } = JSON.parse(place) as Place;
@@ -45,9 +46,11 @@ export function createOutputService({ queries }: ServiceParts) {
     ...guarded({
       async jobOutput(viewer: Viewer, { jobId, task, stream, after, ...args }: SubscriptionJobOutputArgs) {
         const epoch = args.epoch ?? null;
-        const { id } = await seen(viewer, jobId);
+        const { id, terminal } = await seen(viewer, jobId);
         const account = accountOf(viewer);
         const stop = new AbortController();
+        // Somebody may be typing: what is new is looked for when there is something.
+        const news = terminal === null ? null : newsOf(feed, id);
         let { run, at } = placeOf(after ?? null);
         let done = false;
         return pulled<OutputPart>(
@@ -55,7 +58,8 @@ export function createOutputService({ queries }: ServiceParts) {
             while (!done && !stop.signal.aborted) {
               await turns.turn(account);
               // Asked before the output, so that of a run that has ended then nothing comes any more.
-              const row = await rowOf(id);
+              news?.clear();
+              const row = news === null ? await rowOf(id) : ((await queries.jobsByIds([id]))[0] ?? null);
               if (!row) return null;
               const latest = epoch ?? row.epoch;
               if (run !== latest && (run === null || hasEnded(row, run))) {
@@ -65,7 +69,9 @@ export function createOutputService({ queries }: ServiceParts) {
               }
               const ended = hasEnded(row, run);
               const part =
-                run === null ? null : await next({ jobId: id, epoch: run, task, stream }, at, ended);
+                run === null
+                  ? null
+                  : await next({ jobId: id, epoch: run, task, stream }, at, ended, news !== null);
               if (part) {
                 // All who shared the look have it now: each tells it in a turn of its own.
                 await turns.turn(account);
@@ -78,11 +84,15 @@ export function createOutputService({ queries }: ServiceParts) {
                 const nothing = { start: at, text: '', base64: '', length: 0, bytes: at };
                 return { cursor: cursorOf(of, at), epoch: of, ...nothing, last: true };
               }
-              await sleep(FOLLOW_MS, undefined, { signal: stop.signal }).catch(() => {});
+              const soon = sleep(FOLLOW_MS, undefined, { signal: stop.signal }).catch(() => {});
+              await (news === null ? soon : Promise.race([soon, news.come()]));
             }
             return null;
           },
-          () => stop.abort(),
+          () => {
+            stop.abort();
+            news?.stop();
+          },
         );
       },
     }),
@@ -101,12 +111,18 @@ export function createOutputService({ queries }: ServiceParts) {
     },
   };
 
-  async function next(run: Place['run'], from: number, ended: boolean): Promise<OutputPart | null> {
+  async function next(
+    run: Place['run'],
+    from: number,
+    ended: boolean,
+    anew: boolean,
+  ): Promise<OutputPart | null> {
     const { epoch } = run;
     // What an ended run has left may have come after a look that others shared.
-    const found = ended
-      ? await queries.output(run.jobId, epoch, run.task, run.stream, { from, most: PART_BYTES })
-      : await partAt(JSON.stringify({ run, from } satisfies Place));
+    const found =
+      ended || anew
+        ? await queries.output(run.jobId, epoch, run.task, run.stream, { from, most: PART_BYTES })
+        : await partAt(JSON.stringify({ run, from } satisfies Place));
     const first = found?.pieces[0];
     if (!found || !first || first.body.length === 0) return null;
     const bodies: Buffer[] = [];
@@ -124,6 +140,28 @@ export function createOutputService({ queries }: ServiceParts) {
     const cursor = cursorOf(epoch, first.start + body.length);
     return { cursor, epoch, start: first.start, ...encoded, length: body.length, bytes, last: false };
   }
+}
+
+/** Whether a run has written since that was last cleared; `come`: when it has. */
+function newsOf(feed: ServiceParts['feed'], id: number) {
+  let fresh = false;
+  let heard = (): void => {};
+  const stop = hearTerminals(feed.words, (news) => {
+    if (news.is !== 'WROTE' || news.jobId !== id) return;
+    fresh = true;
+    heard();
+  });
+  return {
+    clear() {
+      fresh = false;
+    },
+    come: () =>
+      new Promise<void>((resolve) => {
+        heard = resolve;
+        if (fresh) resolve();
+      }),
+    stop,
+  };
 }
 
 /** Where somebody follows a stream of a run. */

@@ -597,6 +597,7 @@ function needs(job: FullJob): string {
   if (job.architecture) parts.push(job.architecture);
   if (job.machineConstraint) parts.push(`machines with ${job.machineConstraint}`);
   if (job.image) parts.push(`image ${job.image}`);
+  if (job.terminal) parts.push('a terminal');
   if (job.reservation) parts.push(`in reservation ${job.reservation.name ?? job.reservation.id}`);
   for (const [name, value] of Object.entries(job.siteTerms ?? {}))
     if (value !== null) parts.push(`${name} ${value}`);

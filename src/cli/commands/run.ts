@@ -85,7 +85,7 @@ export async function cancelled(client: Client, ids: readonly string[]): Promise
 }
 
 /** What a shell would give: the job's own, 128 + n for a signal, 1 for any other end that is not good. */
-async function exitCodeOfRun(client: Client, id: string, interrupted: AbortSignal): Promise<number> {
+export async function exitCodeOfRun(client: Client, id: string, interrupted: AbortSignal): Promise<number> {
   const { job } = await asked(() => client.request(JobEndDocument, { id }));
   if (!job) throw noSuchJob(id);
   const { state, cause, message, exitCode } = job;

@@ -15,7 +15,7 @@ import { handOverLimit } from '../local/registry.js';
 import { cpusOf, type Job, type PromisedRoom } from '../model.js';
 import { localPolicyOf, localSchedulerOf, queueLimitOf } from '../policy.js';
 import { ReasonCode, reasonSentence, type WaitingReason } from '../reasons.js';
-import { CONTAINERS } from '../resources/constraint.js';
+import { CONTAINERS, TERMINAL } from '../resources/constraint.js';
 import {
   EligibleSites,
   isTooLong,
@@ -292,6 +292,11 @@ function nowhere(
     return {
       ...why,
       message: `${message} The job runs in an image, and no machine of that kind has an agent that runs images.`,
+    };
+  if (part === TERMINAL)
+    return {
+      ...why,
+      message: `${message} The job has a terminal, and no machine of that kind has an agent that allows terminals.`,
     };
   return { ...why, message: part === null ? message : `${message} The part that fails: ${part}` };
 }

@@ -44,6 +44,9 @@ export function parseConstraint(text: string): Constraint {
 /** A label of machines whose agents run images; its text says by what. */
 export const CONTAINERS = 'containers';
 
+/** A label of machines whose agents give jobs a terminal. */
+export const TERMINAL = 'terminal';
+
 /** What the labels of a job's machines must be: as it asks and, for an image, that they run images; null: anything. */
 export const labelsAskedBy = (job: {
   machineConstraint: string | null;
@@ -56,7 +59,7 @@ export const labelsAskedBy = (job: {
 
 /** Of `labelsAskedBy`, whose parts that people wrote have been accepted: with what stands before them, it may be longer and deeper. */
 export const parseAsked = (text: string): Constraint =>
-  new Parser(wordsOf(text), text.length, MAX_DEPTH + 2).whole();
+  new Parser(wordsOf(text), text.length, MAX_DEPTH + 3).whole();
 
 /** Whether a machine with these labels satisfies it. */
 export function satisfies(labels: Labels, constraint: Constraint): boolean {

@@ -338,6 +338,7 @@ function Requirements({ job }: { job: Job }) {
           job.allAlike !== null && ['The same on all machines', job.allAlike.join(', ')],
           job.sameSwitch !== null && ['Network', sameSwitchText(job.sameSwitch)],
           job.machineConstraint !== null && ['Labels of its machines', job.machineConstraint],
+          job.terminal !== null && ['Terminal', 'Yes: its user types at a command line'],
           job.licenses.length > 0 && ['Licenses', licensesWritten(job.licenses)],
           job.resources.length > 0 && [
             'For the whole job',
