@@ -128,6 +128,8 @@ export interface Asked {
   continueOnFailure?: boolean;
   benchmark?: number;
   computationShare?: number;
+  /** Its command has one. */
+  terminal?: { rows: number; columns: number };
   sandboxMb?: number;
   outputMb?: number;
   simulatedRunS?: number;
@@ -161,7 +163,7 @@ export interface Asked {
   wait?: boolean;
   testOnly?: boolean;
   quiet?: boolean;
-  /** With a terminal. */
+  /** With the terminal of this process. */
   pty?: boolean;
   /** The job that srun's step is in. */
   jobid?: string;
@@ -204,7 +206,7 @@ const AS_ASKED = [
     'sameSwitch',
   ] as const),
   ...(['class', 'preemptionClass', 'benchmark', 'computationShare', 'sandboxMb', 'outputMb'] as const),
-  ...(['simulatedRunS', 'simulatedIoS', 'onUnmet'] as const),
+  ...(['simulatedRunS', 'simulatedIoS', 'onUnmet', 'terminal'] as const),
 ] as const;
 
 /** A job as far as `JobInput` of the schema is asked for, without its command. */

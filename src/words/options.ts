@@ -36,6 +36,7 @@ import {
   parseSameSwitch,
   parseSwitches,
   parseTasksPerMachine,
+  parseTerminal,
   parseTime,
   parseVariable,
   parseWord,
@@ -624,6 +625,10 @@ export const SWITCHYARD: readonly Option[] = [
     retry('rules', (value, field, before = []) => [...before, retryRuleOf<never>(field, value, null)]),
   ),
   one('--sandbox-mb', amount('sandboxMb')),
+  one(
+    '--terminal',
+    into('terminal', (value, field) => parseTerminal(field, value)),
+  ),
   one('--simulated-io', lasting('simulatedIoS')),
   one('--simulated-run', lasting('simulatedRunS')),
   one('--tasks', count('tasks')),
