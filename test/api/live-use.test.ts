@@ -11,15 +11,18 @@ let other = { site: '', key: '' };
 
 beforeAll(async () => {
   const register = async (name: string): Promise<{ site: string; key: string }> => {
-    const { registerSite } = await api.must<{ registerSite: { id: string } }>(
-      `mutation { registerSite(input: { name: "${name}" }) { id } }`,
+    const { createSite } = await api.must<{ createSite: { site: { id: string } } }>(
+      `mutation { createSite(input: { name: "${name}" }) { site { id } } }`,
     );
-    return { site: registerSite.id, key: (await api.user('AGENT', `agent-${name}`, registerSite.id)).key };
+    return {
+      site: createSite.site.id,
+      key: (await api.user('AGENT', `agent-${name}`, createSite.site.id)).key,
+    };
   };
   ({ site, key: agent } = await register('here'));
   other = await register('elsewhere');
   await api.must(
-    `mutation { registerMachine(input: { site: "${site}", name: "m", cpus: 64, memoryMb: 1000 }) { id } }`,
+    `mutation { createMachine(input: { siteId: "${site}", name: "m", cpus: 64, memoryMb: 1000 }) { machine { id } } }`,
   );
   agentId = await api.serve(site, agent);
 });
