@@ -192,7 +192,9 @@ export function GroupPage() {
               </div>
             </Card>
             <Card title="Template">
-              <pre className="code">{JSON.stringify(shown.template, null, 2)}</pre>
+              <pre className="code" tabIndex={0} aria-label="Template">
+                {JSON.stringify(shown.template, null, 2)}
+              </pre>
             </Card>
             <Dialog
               title="Cancel the group"

@@ -952,7 +952,7 @@ function LocalPolicy({ site, policy }: { site: SitePartsFragment; policy: unknow
         {own.trim() === '' && local !== undefined && (
           <details className="fold">
             <summary>The policy in force</summary>
-            <pre className="code" style={{ padding: 12 }}>
+            <pre className="code" style={{ padding: 12 }} tabIndex={0} aria-label="The policy in force">
               {JSON.stringify(local, null, 2)}
             </pre>
           </details>
