@@ -97,6 +97,41 @@ class CalmingSink extends ResultSink {
   }
 }
 
+/** Two jobs of higher classes, of which the second one starts where the first one, which is short, has ended, and not earlier if others stop. */
+const shape = (submittedAt: number, runS: number, cpusPerTask: number, preemptionClass: number) => ({
+  ...{ submittedAt, runS, cpusPerTask, preemptionClass },
+  restartable: true,
+});
+const SHORT = [
+  [
+    shape(5, 12, 4, 0),
+    shape(30, 10, 1, 3),
+    shape(15, 9, 1, 0),
+    shape(23, 1, 1, 7),
+    shape(0, 27, 3, 0),
+    shape(21, 16, 1, 7),
+    shape(6, 1, 3, 0),
+    shape(5, 10, 2, 0),
+    shape(20, 1, 1, 0),
+    shape(0, 1, 1, 0),
+    shape(0, 1, 1, 0),
+    shape(20, 14, 4, 7),
+  ],
+  [
+    shape(0, 22, 1, 0),
+    shape(7, 8, 1, 0),
+    shape(14, 1, 1, 7),
+    shape(7, 8, 2, 0),
+    shape(0, 15, 3, 0),
+    shape(5, 9, 4, 0),
+    shape(4, 10, 1, 0),
+    shape(0, 1, 1, 0),
+    shape(0, 1, 1, 0),
+    shape(14, 1, 1, 3),
+    shape(0, 1, 1, 0),
+  ],
+];
+
 describe.each(policyNames.map((name) => name.replace('-N', '-2')))(
   'preemption in simulations under %s',
   (name) => {
@@ -133,7 +168,7 @@ describe.each(policyNames.map((name) => name.replace('-N', '-2')))(
             compared++;
           });
         }),
-        { numRuns: cases(100) },
+        { numRuns: cases(100), examples: SHORT.map((jobs): [typeof jobs] => [jobs]) },
       );
       expect(compared).toBeGreaterThan(0);
     });

@@ -40,6 +40,7 @@ import {
   type Placement,
   type RunState,
   type SiteResources,
+  type TimedHold,
 } from '../grid/site-resources.js';
 import type { Job, Preemption, Reservation } from '../model.js';
 import { leastCertain, leastIn } from '../resources/column.js';
@@ -211,8 +212,19 @@ class Preemptible {
     const { grid, entry, free, now, kept } = this.pass;
     const timeline = new Timeline(grid, entry, now);
     for (const { hold } of kept) timeline.give(hold, hold.from, hold.to, hold.certain);
+    for (const hold of entry.resources.holds) this.giveBehind(hold, timeline);
     for (const run of free.elsewhere) timeline.beginElsewhere(run);
     return timeline;
+  }
+
+  /** A promise is kept for longer than its job will run, where that is short (`PROMISED_AT_LEAST_S`): by plan others are there from its end on. */
+  private giveBehind(hold: TimedHold, timeline: Timeline): void {
+    const { grid, now, kept } = this.pass;
+    if (hold.jobId === undefined || kept.some((one) => one.hold.jobId === hold.jobId)) return;
+    const { estimateS, benchmark } = grid.job(hold.jobId) as Job;
+    const slowest = Math.min(...hold.machines.map(({ machine }) => machine.benchmark));
+    const end = Math.max(now, hold.from) + (estimateS * benchmark) / slowest;
+    if (end < hold.to) timeline.give(hold, end, hold.to, hold.certain);
   }
 
   /** Of a job of rank 0: scavengers are stopped for it where it would start now if none ran. */
