@@ -449,7 +449,7 @@ describe('control', () => {
     );
     const used = await until(
       () => said(`sstat -n -P -j ${id} -o JobID,MaxRSS,AveRSS,AveCPU,MinCPU,AveVMSize,NTasks,NCPUS`),
-      (line) => /\|[3-9]\d{4,}K\|.*\|00:00:0[1-9]\|/.test(line),
+      (line) => /\|\d{5,}K\|.*\|(?!00:00:00)[\d:]{8}\|/.test(line),
     );
     const [job, most, mean, cpu, least, size, ...counts] = used.split('|');
     expect([job, mean, least, size, counts]).toEqual([`${id}.batch`, most, cpu, '', ['1', '1']]);
