@@ -37,8 +37,8 @@ it('a shell has a terminal of its size, is typed to, interrupted, and gives its 
   await until(() => /24 80\n\/dev\/pts\/\d+\n/.test(shown()), 'the size and the name of the terminal');
   type('stty size\n', { rows: 50, columns: 132 });
   await until(() => shown().includes('50 132\n'), 'the new size');
-  // What is typed ahead of Ctrl-C is lost with it, as at every terminal.
-  type('echo go$((1 + 1)); sleep 1000\n');
+  // What is typed ahead of Ctrl-C is lost with it, as at every terminal; and it interrupts what has the terminal by then, so that says so itself.
+  type("sh -c 'echo go$((1 + 1)); sleep 1000'\n");
   await until(() => shown().includes('go2\n'), 'the program');
   type('\x03');
   await until(() => shown().includes('^C'), 'the interruption');
