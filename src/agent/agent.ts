@@ -297,22 +297,34 @@ export class Agent {
 
   private async followInput(site: string): Promise<void> {
     const { runner } = this;
-    const { signal } = this.stopping;
     if (!runner.givesTerminals) return;
-    await this.untilDone('follow input for terminals', async (progress) => {
-      const ending = AbortSignal.any([signal, this.subscription.signal]);
-      const told = { site, agent: this.id };
+    const inputs = () => {
+      const ending = AbortSignal.any([this.stopping.signal, this.subscription.signal]);
+      return this.client.subscribe(RunInputDocument, { site, agent: this.id }, ending);
+    };
+    await this.followIfKnown('follow input for terminals', inputs, ({ runInput }) => {
+      const { job, epoch, sequence, base64, size } = runInput;
+      const piece = { jobId: job, epoch, sequence, body: Buffer.from(base64, 'base64'), size };
+      // What was not taken, or of which nobody hears, is sent again.
+      if (runner.input?.(piece))
+        void this.request(TakeInputDocument, { site, taken: [{ job, epoch, sequence }] }).catch(() => {});
+    });
+  }
+
+  /** Takes all that a subscription says, from then on; a service of the release before, which does not have it, is left alone. */
+  private async followIfKnown<T>(
+    action: string,
+    subscribe: () => AsyncIterable<T>,
+    take: (said: T) => void,
+  ): Promise<void> {
+    const { signal } = this.stopping;
+    await this.untilDone(action, async (progress) => {
       try {
-        for await (const { runInput } of this.client.subscribe(RunInputDocument, told, ending)) {
+        for await (const said of subscribe()) {
           progress();
-          const { job, epoch, sequence, base64, size } = runInput;
-          const piece = { jobId: job, epoch, sequence, body: Buffer.from(base64, 'base64'), size };
-          // What was not taken, or of which nobody hears, is sent again.
-          if (runner.input?.(piece))
-            void this.request(TakeInputDocument, { site, taken: [{ job, epoch, sequence }] }).catch(() => {});
+          take(said);
         }
       } catch (error) {
-        // One of the release before has no jobs with terminals.
         if (error instanceof ServiceError && error.code === 'GRAPHQL_VALIDATION_FAILED') return;
         throw error;
       }
@@ -405,22 +417,12 @@ export class Agent {
   /** Tells what runs use when somebody asks. An answer that does not arrive in time is of no interest to anybody. */
   private async answerUse(site: string): Promise<void> {
     if (this.runner.uses === undefined) return;
-    const { signal } = this.stopping;
-    await this.untilDone('follow questions', async (progress) => {
-      try {
-        for await (const { useAsked } of this.client.subscribe(UseAskedDocument, { siteId: site }, signal)) {
-          progress();
-          const uses = usesOf(this.runner, useAsked.runs);
-          if (uses.length === 0) continue;
-          const input = { siteId: site, agentId: this.id, question: useAsked.question, uses };
-          this.request(ReportUseDocument, { input }).catch(() => {});
-        }
-      } catch (error) {
-        // One of the release before does not ask.
-        if (error instanceof ServiceError && error.code === 'GRAPHQL_VALIDATION_FAILED') return;
-        throw error;
-      }
-      if (!signal.aborted) throw new ServiceError('the subscription has ended', 'NETWORK');
+    const questions = () => this.client.subscribe(UseAskedDocument, { siteId: site }, this.stopping.signal);
+    await this.followIfKnown('follow questions', questions, ({ useAsked }) => {
+      const uses = usesOf(this.runner, useAsked.runs);
+      if (uses.length === 0) return;
+      const input = { siteId: site, agentId: this.id, question: useAsked.question, uses };
+      this.request(ReportUseDocument, { input }).catch(() => {});
     });
   }
 
