@@ -24,12 +24,15 @@ export const get = (
   reach: Reach,
   signal: AbortSignal,
 ): Promise<IncomingMessage> =>
-  follow(location, [301, 302, 303, 307, 308], (url) => {
-    checkHost(url, reach);
-    return new Promise((resolve, reject) => {
-      request(url, { headers, signal }, reach).on('response', resolve).on('error', reject).end();
-    });
-  });
+  follow(
+    location,
+    [301, 302, 303, 307, 308],
+    reach,
+    (url) =>
+      new Promise((resolve, reject) => {
+        request(url, { headers, signal }, reach).on('response', resolve).on('error', reject).end();
+      }),
+  );
 
 /**
  * Sends a body to a URL, following the redirects that keep the method.
@@ -45,10 +48,7 @@ export async function put(
   reach: Reach,
   signal: AbortSignal,
 ): Promise<number> {
-  const response = await follow(location, [307, 308], (url) => {
-    checkHost(url, reach);
-    return send(url, size, open, reach, signal);
-  });
+  const response = await follow(location, [307, 308], reach, (url) => send(url, size, open, reach, signal));
   response.destroy();
   return response.statusCode!;
 }
@@ -57,10 +57,12 @@ export async function put(
 async function follow(
   location: string,
   statuses: readonly number[],
+  reach: Reach,
   ask: (url: URL) => Promise<IncomingMessage>,
 ): Promise<IncomingMessage> {
   let url = new URL(location);
   for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    checkHost(url, reach);
     const response = await ask(url);
     const next = response.headers.location;
     if (next === undefined || !statuses.includes(response.statusCode!)) return response;
