@@ -25,15 +25,15 @@ export class EventBell {
   };
 
   /** Told of what processes say, this one included. Answers with what ends it. */
-  readonly hear = (listener: (text: string) => void): (() => void) => {
+  readonly hear = (listener: (word: object) => void): (() => void) => {
     this.rings.on('word', listener);
     return () => void this.rings.off('word', listener);
   };
 
-  /** Says something to all processes that hear, of WORD_BYTES_MAX at most. False: there is no connection now. */
-  async say(text: string): Promise<boolean> {
+  /** Says something to all processes that hear, of WORD_BYTES_MAX at most as JSON. False: there is no connection now. */
+  async say(word: object): Promise<boolean> {
     try {
-      await this.client?.query('SELECT pg_notify($1, $2)', [WORD_CHANNEL, text]);
+      await this.client?.query('SELECT pg_notify($1, $2)', [WORD_CHANNEL, JSON.stringify(word)]);
       return this.client !== null;
     } catch {
       return false;
@@ -78,7 +78,7 @@ export class EventBell {
       if (this.client === client) lost();
     });
     client.on('notification', ({ channel, payload = '' }) =>
-      channel === WORD_CHANNEL ? this.rings.emit('word', payload) : this.rings.emit('ring'),
+      channel === WORD_CHANNEL ? this.rings.emit('word', JSON.parse(payload)) : this.rings.emit('ring'),
     );
     try {
       await client.connect();

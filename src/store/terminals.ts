@@ -51,11 +51,10 @@ type Words = Pick<EventBell, 'hear' | 'say'>;
 
 /** Tells all processes, this one included; of no use while there is no connection. A piece of input with its data is shorter than WORD_BYTES_MAX. */
 export const tellTerminals = (words: Words, news: readonly TerminalNews[]): Promise<unknown> =>
-  Promise.all(news.map((one) => words.say(JSON.stringify(one))));
+  Promise.all(news.map((one) => words.say(one)));
 
 /** Answers with what ends it. */
 export const hearTerminals = (words: Words, listener: (news: TerminalNews) => void): (() => void) =>
-  words.hear((text) => {
-    const word = JSON.parse(text) as TerminalNews | object;
-    if ('is' in word) listener(word);
+  words.hear((word: TerminalNews | object) => {
+    if ('is' in word) listener(word as TerminalNews);
   });

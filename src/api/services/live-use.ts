@@ -13,7 +13,7 @@ import { atMost, within } from '../check.js';
 import { badInput } from '../errors.js';
 import type { LiveUse, ReportUseInput, ReportUsePayload, RunUseInput, UseAsked } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
-import { pulled } from '../subscriptions/streams.js';
+import { told } from '../subscriptions/streams.js';
 import { guarded, ownSite } from './access.js';
 import type { ServiceParts } from './parts.js';
 
@@ -115,14 +115,14 @@ class Questions {
 
 /** What the tasks of a run use together: as when it has ended (store/usage.ts). */
 function together(answers: readonly Answer[]): LiveUse {
-  const told = (values: (number | null)[], join: (values: number[]) => number): number | null =>
+  const joined = (values: (number | null)[], join: (values: number[]) => number): number | null =>
     values.includes(null) ? null : join(values as number[]);
   return {
-    cpuS: told(
+    cpuS: joined(
       answers.map(([, , , cpuS]) => cpuS),
       (values) => values.reduce((sum, value) => sum + value, 0),
     ),
-    peakMemoryMb: told(
+    peakMemoryMb: joined(
       answers.map(([, , , , peak]) => peak),
       (values) => Math.max(...values),
     ),
@@ -139,45 +139,27 @@ class Listeners {
   }
 
   follow(siteId: number): AsyncGenerator<UseAsked, void, void> {
-    const waiting: UseAsked[] = [];
-    let wake: () => void = () => {};
-    let ended = false;
-    const listener = {
-      siteId,
-      take(question: UseAsked): void {
-        waiting.push(question);
-        // Who asked it has been told by now that it is not known.
-        if (waiting.length > WAITING_MAX) waiting.shift();
-        wake();
+    return told(
+      (take) => {
+        const listener = { siteId, take };
+        this.all.add(listener);
+        return () => void this.all.delete(listener);
       },
-    };
-    this.all.add(listener);
-    return pulled(
-      async () => {
-        while (waiting.length === 0 && !ended)
-          await new Promise<void>((resolve) => {
-            wake = resolve;
-          });
-        return waiting.shift() ?? null;
-      },
-      () => {
-        ended = true;
-        this.all.delete(listener);
-        wake();
-      },
+      WAITING_MAX,
+      // Who asked it has been told by now that it is not known.
+      'OLDEST',
     );
   }
 }
 
 export function createLiveUseService({ feed }: ServiceParts) {
-  const say = (word: Word): Promise<boolean> => feed.words.say(JSON.stringify(word));
+  const say = (word: Word): Promise<boolean> => feed.words.say(word);
   const questions = new Questions(say);
   const listeners = new Listeners();
-  feed.words.hear((text) => {
-    const word = JSON.parse(text) as Word;
-    if ('ask' in word) listeners.tell(word);
+  feed.words.hear((word: Word | object) => {
+    if ('ask' in word) listeners.tell(word as Extract<Word, { ask: string }>);
     // Of a later release there may be more.
-    else if ('answer' in word) questions.take(word);
+    else if ('answer' in word) questions.take(word as Extract<Word, { answer: string }>);
   });
 
   return {

@@ -6,7 +6,7 @@ import { atMost, within } from '../check.js';
 import { ApiError, badInput, notFound } from '../errors.js';
 import type { RunInput, SendInputInput, TakenInput } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
-import { pulled } from '../subscriptions/streams.js';
+import { told } from '../subscriptions/streams.js';
 import { guarded, maySeeJob, ownSite } from './access.js';
 import { agentOf } from './agents.js';
 import type { ServiceParts } from './parts.js';
@@ -102,29 +102,15 @@ export function createTerminalsService({ queries, feed, limits }: ServiceParts) 
       const siteId = localId('site', site, 'site');
       ownSite(viewer, siteId);
       const agentId = agentOf(agent);
-      const queued: RunInput[] = [];
-      let heard = (): void => {};
-      let stopped = false;
-      const off = hearTerminals(feed.words, (news) => {
-        if (news.is !== 'INPUT' || news.siteId !== siteId || news.agentId !== agentId) return;
-        const { jobId, epoch, sequence, base64, size } = news;
-        if (queued.length < QUEUED_MAX)
-          queued.push({ job: globalId('job', jobId), epoch, sequence, base64, size });
-        heard();
-      });
-      return pulled<RunInput>(
-        async () => {
-          while (queued.length === 0 && !stopped)
-            await new Promise<void>((resolve) => {
-              heard = resolve;
-            });
-          return queued.shift() ?? null;
-        },
-        () => {
-          stopped = true;
-          off();
-          heard();
-        },
+      return told<RunInput>(
+        (tell) =>
+          hearTerminals(feed.words, (news) => {
+            if (news.is !== 'INPUT' || news.siteId !== siteId || news.agentId !== agentId) return;
+            const { jobId, epoch, sequence, base64, size } = news;
+            tell({ job: globalId('job', jobId), epoch, sequence, base64, size });
+          }),
+        QUEUED_MAX,
+        'NEWEST',
       );
     },
   });

@@ -42,6 +42,42 @@ export function pulled<T>(pull: () => Promise<T | null>, stop: () => void): Asyn
   };
 }
 
+/**
+ * What a listener is told, one after another.
+ *
+ * @param listen begins to listen, and gives what ends that
+ * @param most wait to be pulled
+ * @param drops what is dropped when there are more
+ */
+export function told<T extends object>(
+  listen: (tell: (one: T) => void) => () => void,
+  most: number,
+  drops: 'OLDEST' | 'NEWEST',
+): AsyncGenerator<T, void, void> {
+  const waiting: T[] = [];
+  let ended = false;
+  let wake = (): void => {};
+  const off = listen((one) => {
+    waiting.push(one);
+    if (waiting.length > most) waiting.splice(drops === 'OLDEST' ? 0 : most, 1);
+    wake();
+  });
+  return pulled(
+    async () => {
+      while (waiting.length === 0 && !ended)
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      return waiting.shift() ?? null;
+    },
+    () => {
+      ended = true;
+      off();
+      wake();
+    },
+  );
+}
+
 /** The same generator, with `ended` called once, however it ends. */
 export function watched<T>(
   inner: AsyncGenerator<T, void, void>,
