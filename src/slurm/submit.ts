@@ -1,5 +1,4 @@
 /** sbatch, srun and salloc. */
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { constants, hostname } from 'node:os';
@@ -20,11 +19,11 @@ import {
   type Need,
   NotAccepted,
   nothing,
-  patternOf,
   readComponent,
   readOptions,
   SCRIPT_BYTES_MAX,
   SLURM,
+  SLURM_STEP,
   shapeOf,
   takeOptions,
   UnknownOption,
@@ -45,16 +44,16 @@ type JobInput = Extract<SlurmSubmitMutationVariables['input']['jobs'], readonly 
 const ownName = (): string => programEnvironment().USER ?? programEnvironment().LOGNAME ?? '';
 
 /** What options of the command line ask for, over what is there already; the words behind them. */
-function takeInto(asked: Asked, words: readonly string[], name: string): string[] {
+function takeInto(asked: Asked, words: readonly string[], name: string, table = SLURM): string[] {
   const at = { nowMs: Date.now(), note: () => undefined };
   try {
-    let { options, rest } = takeOptions(words, SLURM);
+    let { options, rest } = takeOptions(words, table);
     const ignored = readOptions(asked, options, at);
     // Behind each colon are the options of a further component.
     for (let i = 0; rest[0] === ':'; i++) {
       const component = asked.components[i] ?? nothing();
       asked.components[i] = component;
-      ({ options, rest } = takeOptions(rest.slice(1), SLURM));
+      ({ options, rest } = takeOptions(rest.slice(1), table));
       ignored.push(...readComponent(asked, component, options, at));
     }
     if (asked.help) throw helpTold(name);
@@ -409,77 +408,12 @@ async function copyOutput(id: string, stream: 'stdout' | 'stderr', from: number)
   return body.length;
 }
 
-/** The step's tasks, as processes on this machine. */
 async function step(words: readonly string[], name: string): Promise<number> {
   const asked = nothing();
-  const [command, ...args] = readAsked(() => takeInto(asked, words, name));
+  const [command, ...args] = readAsked(() => takeInto(asked, words, name, SLURM_STEP));
   if (command === undefined) throw new SlurmError('No command given to execute.');
-  const env = programEnvironment();
-  const machines = (env.SWITCHYARD_MACHINES ?? '').split(',').length;
-  if (machines > 1 && (asked.nodes ?? machines) > 1)
-    throw new SlurmError(
-      `this job has ${machines} machines, and steps run only on the first one: use -N 1, launch with mpirun, or submit with \`switchyard submit --tasks ${machines}\``,
-    );
-  const count = asked.ntasks ?? Number(asked.ntasksPerNode ?? env.SLURM_NTASKS ?? 1);
-  // By this name the agent knows what hands on signals.
-  process.title = 'srun';
-  const codes = await Promise.all(
-    Array.from({ length: count }, (_, task) => runTask(asked, command, args, task, count)),
-  );
-  return Math.max(...codes);
-}
-
-function runTask(
-  asked: Asked,
-  command: string,
-  args: readonly string[],
-  task: number,
-  count: number,
-): Promise<number> {
-  const env = {
-    ...programEnvironment(),
-    ...asked.environment,
-    ...{
-      SLURM_PROCID: String(task),
-      SLURM_LOCALID: String(task),
-      SLURM_NODEID: '0',
-      SLURM_STEP_ID: '0',
-      SLURM_STEPID: '0',
-    },
-    ...{ SLURM_NTASKS: String(count), SLURM_NPROCS: String(count), SLURM_STEP_NUM_TASKS: String(count) },
-  };
-  const redirected = redirection(asked, task);
-  const child =
-    redirected === ''
-      ? spawn(command, args, { env, stdio: 'inherit' })
-      : spawn('/bin/sh', ['-c', `${redirected}\nexec "$@"`, 'sh', command, ...args], {
-          env,
-          stdio: 'inherit',
-        });
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGUSR1', 'SIGUSR2', 'SIGHUP'] as const)
-    process.on(signal, () => child.kill(signal));
-  return new Promise((done) => {
-    child.on('error', ({ message }) => {
-      complain('srun', `task ${task}: ${message}`);
-      done(127);
-    });
-    child.on('exit', (code, signal) => done(code ?? 128 + constants.signals[signal!]));
-  });
-}
-
-/** Files of a step: its tasks are told apart by `%t`. */
-function redirection({ output, error, input, append, directory }: Asked, task: number): string {
-  const named = (pattern: string): string => patternOf(pattern.replaceAll(/%\d*t/g, String(task)));
-  const to = append ? '>>' : '>';
-  return [
-    directory !== undefined && `cd ${patternOf(directory)} || exit 1`,
-    input !== undefined && input !== 'none' && `exec <${named(input)}`,
-    output !== undefined &&
-      `exec ${to}${named(output === 'none' ? '/dev/null' : output)}${error === undefined ? ' 2>&1' : ''}`,
-    error !== undefined && `exec 2${to}${named(error === 'none' ? '/dev/null' : error)}`,
-  ]
-    .filter(Boolean)
-    .join('\n');
+  const { runStep } = await import('./step.js');
+  return runStep(asked, command, args);
 }
 
 /** A shell that would wait for input. */

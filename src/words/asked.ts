@@ -167,6 +167,12 @@ export interface Asked {
   pty?: boolean;
   /** The job that srun's step is in. */
   jobid?: string;
+  /** Lines of a step's output have the number of their task. */
+  label?: boolean;
+  /** The other tasks of a step end when one fails. */
+  killOnBadExit?: boolean;
+  /** A step has its CPUs for itself, among the steps of its job. */
+  stepExclusive?: boolean;
   /** After all earlier jobs of its user with its name. */
   singleton?: boolean;
   help?: boolean;

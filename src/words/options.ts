@@ -110,7 +110,9 @@ const yes = (
     | 'quiet'
     | 'help'
     | 'version'
-    | 'pty',
+    | 'pty'
+    | 'label'
+    | 'stepExclusive',
 ): Reader => into(key, () => true);
 const count = (key: 'ntasks' | 'ntasksPerNode' | 'cpusPerTask' | 'tasks'): Reader =>
   into(key, (value, field) => whole(field, value));
@@ -413,6 +415,29 @@ export const SLURM: readonly Option[] = [
   one('--wait-all-nodes', 'a job always starts when all its machines are ready'),
   one('--wckey', 'not supported; use --comment'),
   may('--x11', 'X11 forwarding is not supported'),
+];
+
+const IN_STEP: readonly Option[] = [
+  flag('--exact', yes('stepExclusive')),
+  may('--exclusive', yes('stepExclusive')),
+  may(
+    '--kill-on-bad-exit -K',
+    into('killOnBadExit', (value) => value !== '0'),
+  ),
+  flag('--label -l', yes('label')),
+  flag('--overcommit -O', () => undefined),
+  flag(
+    '--overlap',
+    into('stepExclusive', () => false),
+  ),
+  flag('--oversubscribe -s', () => undefined),
+  flag('--unbuffered -u', () => undefined),
+];
+
+/** Of srun in a job. */
+export const SLURM_STEP: readonly Option[] = [
+  ...IN_STEP,
+  ...SLURM.filter(({ long }) => !IN_STEP.some((one) => one.long === long)),
 ];
 
 /** `job_3`, `group_3`, `group:NAME`; several with commas. */

@@ -265,7 +265,7 @@ describe('srun', () => {
     // As many CPUs as tasks, which a small machine may not have.
     const ran = await shell('sbatch -W -n 1 step.sh');
     expect(ran.code).toBe(0);
-    expect(file('step.txt')).toBe('task 0 of 1\ncode 0\n');
+    expect(file('step.txt')).toBe('0: task 0 of 1\ncode 0\n');
     expect(file('step-0.txt')).toBe('one\n');
     const both = await shell(
       `SWITCHYARD_JOB_ID=job_1 SLURM_NTASKS=2 srun sh -c 'echo $SLURM_PROCID; exit $SLURM_PROCID'`,

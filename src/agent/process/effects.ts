@@ -1,4 +1,6 @@
 /** Carries out what the lives of runs ask for (life.ts). */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { pathInTmp } from '../../platform/file-paths.js';
 import type { EndedRun } from '../files/handover.js';
 import type { KnownRuns } from '../known.js';
@@ -14,6 +16,7 @@ import { type End, endReport, type Reports } from './reports.js';
 import { type ProcessRun, upMs } from './run.js';
 import type { Signals } from './signals.js';
 import type { Slots } from './slots.js';
+import { STEPS } from './tasks.js';
 
 export interface EffectsOptions {
   lives: Lives<ProcessRun>;
@@ -195,7 +198,8 @@ export class Effects {
   private free(run: ProcessRun, held: boolean, leaves: boolean): void {
     const { isolation, outputs, slots, remains, freed } = this.options;
     const { account, ownId, group, privateDirectory, hasHosts, wanted } = run;
-    const hasNotes = hasHosts || wanted?.checkpoint !== undefined;
+    const hasNotes =
+      hasHosts || wanted?.checkpoint !== undefined || existsSync(join(run.slot.workDirectory, STEPS));
     outputs.rest(run.outputs);
     if (leaves) this.leave(run);
     const trash = slots.release(run, held, privateDirectory || hasNotes || isolation.mode !== 'none');

@@ -25,7 +25,7 @@ import {
 } from './script.js';
 import type { Slot } from './slot.js';
 import type { Slots } from './slots.js';
-import { placeTask } from './tasks.js';
+import { placeTask, STEPS } from './tasks.js';
 
 export interface LauncherOptions {
   /** Id of the agent. */
@@ -220,6 +220,7 @@ export class Launcher {
     add(environment, placeTask(assignment, slot.workDirectory));
     add(environment, assignment.environment);
     this.addRunEnvironment(environment, assignment);
+    environment.set('SWITCHYARD_STEPS', join(slot.workDirectory, STEPS));
     if (assignment.checkpoint !== undefined)
       environment.set('SWITCHYARD_CHECKPOINT_REPORT', join(slot.workDirectory, REPORT_FILE));
     add(environment, placeInputs(assignment, slot.workDirectory));

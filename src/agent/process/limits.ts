@@ -26,13 +26,19 @@ const SAMPLES_PER_LOOK = 64;
 /** Between two looks at how much room on disk runs take. */
 const DISK_LOOK_MS = 1_000;
 
+const hostOf = (machine?: Assignment['machines'][number]): string | undefined =>
+  machine?.host ?? machine?.name;
+
 /**
- * What a run may have of this machine: one task for itself, or all that are here. A job that has its machines to itself may use all of their
+ * What a run may have of this host: one task for itself, or all that are on machines of it. A job that has its machines to itself may use all of their
  * CPUs, but of their memory what it asks for, as under Slurm.
  */
 export function limitsOf(assignment: Assignment): Pick<RunRecord, 'memoryMb' | 'cpus'> {
   const { cpusPerTask, memoryMbPerTask, machines, exclusive } = assignment;
-  const tasks = assignment.task === undefined ? (machines[0]?.tasks ?? 1) : 1;
+  const host = hostOf(machines[0]);
+  const here = machines.filter((machine) => hostOf(machine) === host);
+  const tasks =
+    assignment.task === undefined ? here.reduce((sum, machine) => sum + machine.tasks, 0) || 1 : 1;
   const cpus = tasks * cpusPerTask;
   return {
     cpus: exclusive === 'MACHINE' ? Math.max(cpus, availableParallelism()) : cpus,
