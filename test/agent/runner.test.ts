@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import {
+  copyFileSync,
   existsSync,
   readdirSync,
   readFileSync,
@@ -9,7 +10,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Assignment, EndedReport, RunSignal, SentSignal } from '../../src/agent/runner.js';
 import {
   assignment,
@@ -218,6 +220,17 @@ describe('a run that cannot be started', () => {
     expect(runner.runs()).toEqual([]);
   });
 });
+
+/** Takes a lease on a file, says when somebody asks for it, and gives it back when it is told to. */
+const LEASE = `
+$| = 1;
+open my $file, "<", $ARGV[0] or die $!;
+$SIG{IO} = sub { print "asked\\n" };
+fcntl $file, 1024, 1 or die $!;
+print "held\\n";
+1 until defined sysread STDIN, my $word, 1;
+fcntl $file, 1024, 2;
+`;
 
 describe('a host that can start nothing', () => {
   it('is no fault of the job, and is said to be unfit', async () => {
@@ -461,6 +474,40 @@ describe('stopping', () => {
       expect(saidIn(dir)).toEqual([
         ...['command HUP', 'command USR1', 'command USR1', 'started HUP', 'started USR1'],
       ]);
+    });
+
+    it.each([
+      ['', {}],
+      [', started by the last step', { 'odd.name': '1' }],
+    ])('wait until its command is there%s', async (_, environment) => {
+      const [runner, dir] = [await openRunner(), temporaryDirectory()];
+      const program = join(dir, 'program');
+      copyFileSync('/bin/sh', program);
+      // Under a lease of somebody else nobody else can execute it: what is forked waits in exec.
+      const lease = spawn('perl', ['-e', LEASE, program], { stdio: ['pipe', 'pipe', 'inherit'] });
+      onTestFinished(() => void lease.kill('SIGKILL'));
+      let said = '';
+      lease.stdout.on('data', (text) => {
+        said += text;
+      });
+      await until(() => said.includes('held'), 'the lease');
+      runner.start({ ...assignment('job_1', program, '-c', talkative(dir)), environment });
+      await until(() => said.includes('asked'), 'the program to be executed');
+      const looks = [sent(1, 'SIGUSR1', 'ALL')];
+      for (let look = 0; look < 20; look++) {
+        runner.signal(name, looks);
+        await sleep(50);
+      }
+      expect(endOf(runner, 'job_1')).toBeUndefined();
+      lease.stdin.write('x');
+      // It gets the signal then: before it handles it, or after.
+      const ended = () => endOf(runner, 'job_1') !== undefined;
+      await until(() => saidIn(dir).includes('command USR1') || ended(), 'the signal');
+      writeFileSync(join(dir, 'end'), '');
+      await until(ended, 'its end');
+      expect(endOf(runner, 'job_1')).toMatchObject(
+        saidIn(dir).length > 0 ? { cause: 'EXITED_ZERO' } : { cause: 'SIGNALLED', signal: 'SIGUSR1' },
+      );
     });
 
     it('stop its processes and continue them; one that is stopped can be cancelled', async () => {

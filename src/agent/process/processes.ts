@@ -75,6 +75,15 @@ export function isNamed(pid: number, name: string): boolean {
   }
 }
 
+/** The words of a process's command line, each ended by NUL; empty: it has gone, or has none. */
+export function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 function carriesMarker(pid: number, marker: string): boolean {
   if (process.platform !== 'linux') return false;
   try {

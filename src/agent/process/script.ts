@@ -95,6 +95,9 @@ fail($bwrap);
 `,
 ];
 
+/** The programs of a run that become its command, by their first words: a signal to the command is not for them. */
+export const BECOMES_COMMAND: readonly string[] = [LAST_STEP, INTO_IMAGE].map((step) => step.join('\0'));
+
 /**
  * The same for a program in a terminal, which this goes on to pass input and output for. It reads from its standard input: how many bytes what
  * the job asked for has, that, and then pieces (`inputPiece`), for as long as the program runs. It outlives the agent: which piece was the last is

@@ -2,9 +2,17 @@
 import { type RunName, type RunSignal, runKey, type SentSignal, type WarnSignal } from '../runner.js';
 import { OPEN, SIGNAL } from './accounts.js';
 import type { Isolation } from './isolation.js';
-import { freeze, isNamed, isOfAccount, MARKER, type ProcessRow, processesOfRun } from './processes.js';
+import {
+  commandLine,
+  freeze,
+  isNamed,
+  isOfAccount,
+  MARKER,
+  type ProcessRow,
+  processesOfRun,
+} from './processes.js';
 import type { ProcessRun } from './run.js';
-import { TERMINAL_NAME } from './script.js';
+import { BECOMES_COMMAND, TERMINAL_NAME } from './script.js';
 
 /** After so many rounds of killing one by one, the lane is killed with its group. */
 const MAX_KILL_ROUNDS = 50;
@@ -52,12 +60,19 @@ export class Signals {
     const all = this.processes(run, run.slot.laneLives());
     const inside = this.inside(run, all);
     const { account } = run;
+    // Forked and not yet the command: a signal would end it, or be lost on it.
+    const lane = commandLine(run.slot.lanePid);
+    const becomesCommand = (pid: number): boolean => {
+      const line = commandLine(pid);
+      return (lane !== '' && line === lane) || BECOMES_COMMAND.some((words) => line.startsWith(`${words}\0`));
+    };
     // What changes to the account of its user stays before the command.
-    const [command, ...others] = (inside.length > 0 ? inside : all)
+    const [command, ...others] = (this.isInside(run) ? inside : all)
       .filter(
         ({ pid }) =>
           (account === null || isOfAccount(pid, account.uid)) &&
-          !(run.terminal && isNamed(pid, TERMINAL_NAME)),
+          !(run.terminal && isNamed(pid, TERMINAL_NAME)) &&
+          !becomesCommand(pid),
       )
       .sort((a, b) => a.startTicks - b.startTicks || a.pid - b.pid);
     if (command === undefined) return null;
@@ -139,8 +154,12 @@ export class Signals {
   }
 
   /** Those of a sandbox or image: what holds it together would end it without grace. */
-  private inside({ slot, image }: ProcessRun, all: readonly ProcessRow[]): ProcessRow[] {
-    return this.isolation.mode === 'sandbox' || image ? insideSandbox(all, slot.lanePid) : [];
+  private inside(run: ProcessRun, all: readonly ProcessRow[]): ProcessRow[] {
+    return this.isInside(run) ? insideSandbox(all, run.slot.lanePid) : [];
+  }
+
+  private isInside({ image }: ProcessRun): boolean {
+    return this.isolation.mode === 'sandbox' || image !== undefined;
   }
 
   /** Arguments of SIGNAL for a run. */
