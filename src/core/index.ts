@@ -93,6 +93,7 @@ export {
   SiteMemory,
 } from './grid/grid.js';
 export { type LicenseState, namedAmounts, type RunState } from './grid/site-resources.js';
+export { fieldsOf } from './lean-jobs.js';
 export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
 export { beginning } from './local/external/begin.js';
 export { mayMakeRoom } from './local/make-room.js';

@@ -38,6 +38,7 @@ import {
   type DispatchKind,
   dispatchCycle,
   dispatchKindOf,
+  fieldsOf,
   Grid,
   type Held,
   handOverLimit,
@@ -613,7 +614,7 @@ class Simulation {
   /** Runs are told to stop for a job, which is promised the room. */
   private preempt({ jobId, siteId, victims, room }: Preemption): void {
     for (const victim of victims) this.stop(victim);
-    this.grid.placeAtSite({ ...(this.grid.job(jobId) as Job), promised: room }, siteId);
+    this.grid.placeAtSite({ ...fieldsOf(this.grid.job(jobId) as Job), promised: room }, siteId);
   }
 
   private stop({ jobId, graceS, requeue }: Pick<PreemptedRun, 'jobId' | 'graceS' | 'requeue'>): void {
@@ -682,7 +683,7 @@ class Simulation {
     if (returns.length === 0) return false;
     for (const { jobIds } of returns) {
       for (const jobId of jobIds)
-        this.grid.placeAtRoot({ ...(this.grid.job(jobId) as Job), priority: null, promised: null });
+        this.grid.placeAtRoot({ ...fieldsOf(this.grid.job(jobId) as Job), priority: null, promised: null });
     }
     this.rootConcerned = true;
     return true;
@@ -917,7 +918,7 @@ class Simulation {
         this.runs[index] = null;
         if (site.own !== null) site.own.ready = site.own.ready.filter((one) => one !== index);
         grid.endRun(jobId);
-        grid.placeAtRoot({ ...job, priority: null, promised: null });
+        grid.placeAtRoot({ ...fieldsOf(job), priority: null, promised: null });
         any = true;
       }
       this.concern(site);

@@ -13,6 +13,7 @@ import { Shares } from '../core/data/shares.js';
 import { Traffic } from '../core/data/traffic.js';
 import { SchedulerTree } from '../core/data/tree.js';
 import { Grid } from '../core/grid/grid.js';
+import { fieldsOf, LeanJobs } from '../core/lean-jobs.js';
 import type { Held, Job, License, Machine, Reservation, Run, Site, TreeScheduler } from '../core/model.js';
 import { turns } from '../platform/turns.js';
 import type { Cursor, GridChanges, JobPosition, Policy, Store, TrafficCount } from './store.js';
@@ -39,8 +40,9 @@ interface Directory {
 
 interface Loaded {
   readonly grid: Grid;
-  /** All that have not ended: held ones are not in the grid. */
+  /** That have not ended and are not in the grid, because they are held; and those that the grid has otherwise. */
   readonly jobs: Map<number, Job>;
+  readonly lean: LeanJobs;
   /** As the grid has them, by job. */
   readonly runs: Map<number, Run>;
   cursor: Cursor;
@@ -168,11 +170,13 @@ export class Mirror {
 
   private async load(): Promise<void> {
     this.stale = false;
-    const image = await this.store.loadGrid(MAX_WINDOW);
+    const lean = new LeanJobs();
+    const image = await this.store.loadGrid(MAX_WINDOW, (job) => lean.of(job));
     const { policy, cursor } = image;
     const state: Loaded = {
       grid: new Grid(policy.document.workflows, ranksOf(policy.document)),
       jobs: new Map(),
+      lean,
       runs: new Map(),
       cursor,
       policy,
@@ -187,7 +191,7 @@ export class Mirror {
     for (const { job, state: jobState, siteId, run } of image.jobs) {
       try {
         place(state.grid, job, { state: jobState, siteId, run });
-        state.jobs.set(job.id, job);
+        keepJob(state, job);
         if (run !== null) state.runs.set(job.id, run);
       } catch (error) {
         this.leftOut.set(job.id, error);
@@ -218,7 +222,7 @@ function isOrderedBy({ workflows, ranks }: Grid, policy: Policy['document']): bo
 }
 
 function apply(state: Loaded, changes: GridChanges): void {
-  const { grid, jobs, runs } = state;
+  const { grid, jobs, lean, runs } = state;
   if (changes.directory !== null) {
     state.policy = changes.directory.policy;
     extend(state, changes.directory);
@@ -228,6 +232,9 @@ function apply(state: Loaded, changes: GridChanges): void {
     const run = runs.get(id);
     if (run === undefined && position === null) grid.endedUnseen();
     if (run === undefined || sameRun(run, position?.run ?? null)) continue;
+    // The grid forgets it with its run.
+    const job = grid.job(id);
+    if (job !== null && !jobs.has(id)) jobs.set(id, job);
     grid.endRun(id);
     runs.delete(id);
   }
@@ -237,8 +244,8 @@ function apply(state: Loaded, changes: GridChanges): void {
       jobs.delete(id);
       continue;
     }
-    const described = told ?? jobs.get(id);
-    if (described === undefined) throw new Error(`job ${id} has a change, but was never loaded`);
+    const described = told ?? jobs.get(id) ?? grid.job(id);
+    if (described === null) throw new Error(`job ${id} has a change, but was never loaded`);
     const { priority, migratedAt, dispatchedAt, schedulerId, treeMoves } = position;
     const same =
       described.priority === priority &&
@@ -246,15 +253,18 @@ function apply(state: Loaded, changes: GridChanges): void {
       described.dispatchedAt === dispatchedAt &&
       described.schedulerId === schedulerId &&
       described.treeMoves === treeMoves;
-    const job = same
-      ? described
-      : { ...described, priority, migratedAt, dispatchedAt, schedulerId, treeMoves };
-    jobs.set(id, job);
+    const job = lean.of(
+      same
+        ? described
+        : { ...fieldsOf(described), priority, migratedAt, dispatchedAt, schedulerId, treeMoves },
+    );
     if (runs.has(id)) {
       if (!same || told !== null) grid.redescribe(job);
+      keepJob(state, job);
       continue;
     }
     place(grid, job, position);
+    keepJob(state, job);
     if (position.run !== null) runs.set(id, position.run);
   }
   for (const { userId, userClass, share } of changes.users) {
@@ -296,18 +306,28 @@ function place(grid: Grid, job: Job, position: Pick<JobPosition, 'state' | 'site
   } else throw new Error(`job ${job.id} is ${state} at site ${siteId} without a run`);
 }
 
+/** A job that is in its place is found in the grid, unless the grid has made another one of it (`inItsPlace`). */
+function keepJob({ grid, jobs }: Loaded, job: Job): void {
+  if (grid.job(job.id) === job) jobs.delete(job.id);
+  else jobs.set(job.id, job);
+}
+
 const sameRun = (a: Run, b: Run | null): boolean =>
   b !== null && a.epoch === b.epoch && a.start === b.start && a.waits === b.waits && a.stopsAt === b.stopsAt;
 
 function reclassify(state: Loaded, userId: number, userClass: Job['userClass']): void {
-  for (const before of state.jobs.values()) {
-    if (before.userId !== userId || before.userClass === userClass) continue;
-    const job = { ...before, userClass };
-    state.jobs.set(job.id, job);
-    const at = state.grid.placeOf(job.id);
-    if (at?.at === 'ROOT') state.grid.placeAtRoot(job);
-    else if (at?.at === 'META') state.grid.placeAtMeta(job, at.siteId);
-    else if (at?.at === 'QUEUE') state.grid.placeAtSite(job, at.siteId);
+  const { grid, jobs, lean } = state;
+  const own = new Map<number, Job>();
+  for (const list of [grid.jobs(), jobs.values()])
+    for (const job of list) if (job.userId === userId) own.set(job.id, job);
+  for (const before of own.values()) {
+    if (before.userClass === userClass) continue;
+    const job = lean.of({ ...fieldsOf(before), userClass });
+    const at = grid.placeOf(job.id);
+    if (at?.at === 'ROOT') grid.placeAtRoot(job);
+    else if (at?.at === 'META') grid.placeAtMeta(job, at.siteId);
+    else if (at?.at === 'QUEUE') grid.placeAtSite(job, at.siteId);
+    keepJob(state, job);
   }
 }
 

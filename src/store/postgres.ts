@@ -6,7 +6,7 @@
  * event lock, which the triggers take when jobs (or the directory) change. So the statement that changes jobs comes last:
  * whoever holds the event lock waits for nobody, and the others queue up behind it only to commit.
  */
-import type { Move, Preemption, Reservation, Start } from '../core/model.js';
+import type { Job, Move, Preemption, Reservation, Start } from '../core/model.js';
 import { openCopies, openOffers } from './federation/index.js';
 import type { Copies, Offers, Reach } from './federation.js';
 import type { Database } from './pool.js';
@@ -84,8 +84,8 @@ export class PostgresStore implements Store {
 
   // Out ---------------------------------------------------------------------------------------------------------------
 
-  loadGrid(marginWindow: number) {
-    return snapshot.loadGrid(this.database, marginWindow);
+  loadGrid(marginWindow: number, keep?: (job: Job) => Job) {
+    return snapshot.loadGrid(this.database, marginWindow, keep);
   }
 
   changesSince(cursor: Cursor, limit: number) {

@@ -656,7 +656,8 @@ export const FOLLOWER_LEASE_S = 4;
 
 export interface Store {
   // Out ---------------------------------------------------------------------------------------------------------------
-  loadGrid(marginWindow: number): Promise<GridImage>;
+  /** `keep`: what is kept of each job, for whoever reads a million of them. */
+  loadGrid(marginWindow: number, keep?: (job: Job) => Job): Promise<GridImage>;
   /** 'too-old' when retention has passed the cursor: load again. */
   changesSince(cursor: Cursor, limit: number): Promise<GridChanges | 'too-old'>;
   /**

@@ -653,13 +653,13 @@ export class MemoryStore implements Store {
 
   // Out ---------------------------------------------------------------------------------------------------------------
 
-  async loadGrid(marginWindow: number): Promise<GridImage> {
+  async loadGrid(marginWindow: number, keep = (job: Job): Job => job): Promise<GridImage> {
     const jobs = [...this.jobs.values()].filter((job) => job.endedAt === null);
     return {
       cursor: String(this.lastEvent),
       ...this.directory(),
       jobs: jobs.map((job) => ({
-        job: this.coreJob(job),
+        job: keep(this.coreJob(job)),
         state: job.state,
         siteId: job.siteId,
         run: isLive(job.state) ? this.coreRun(job.id, job.epoch) : null,

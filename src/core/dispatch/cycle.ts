@@ -5,6 +5,7 @@
 import { Margins, marginOf } from '../data/margins.js';
 import { Traffic } from '../data/traffic.js';
 import type { Grid, ReservedEntry } from '../grid/grid.js';
+import { fieldsOf } from '../lean-jobs.js';
 import type { Job, Move } from '../model.js';
 import type { Policy } from '../policy.js';
 import { ReasonCode } from '../reasons.js';
@@ -74,7 +75,7 @@ const toReservation = ({ id, priority }: Job, siteId: number): Move => ({
  */
 export function applyMove(grid: Grid, move: Move, now: number): void {
   const { from, priority } = move;
-  const job = grid.job(move.jobId) as Job;
+  const job = fieldsOf(grid.job(move.jobId) as Job);
   const treeMoves = move.treeMoves ?? job.treeMoves;
   if (move.queue === 'SCHEDULER') {
     grid.placeAtRoot({ ...job, priority: null, dispatchedAt: null, schedulerId: move.to, treeMoves });

@@ -7,6 +7,7 @@ import { amountOf, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type { EligibleMachines, LicenseState } from '../grid/site-resources.js';
+import { fieldsOf } from '../lean-jobs.js';
 import { localKindOf } from '../local/registry.js';
 import { type DispatchExplanation, type Job, limitAt } from '../model.js';
 import { localPolicyOf, type Policy, queueLimitOf } from '../policy.js';
@@ -75,7 +76,7 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
   );
   const others = grid.root.length - (grid.placeOf(job.id)?.at === 'ROOT' ? 1 : 0);
   const waits = site === null || (others > 0 && queueLimitOf(context.policy) !== null);
-  const arrival = waits ? null : { ...job, priority, dispatchedAt: context.now };
+  const arrival = waits ? null : { ...fieldsOf(job), priority, dispatchedAt: context.now };
   return {
     siteId: site?.site.id ?? null,
     priority,
@@ -93,7 +94,7 @@ export function placement(grid: Grid, job: Job, context: ExplainContext): Placin
 
 /** Policies do not choose for a job that names a reservation. */
 function inReservation(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext): Placing {
-  const arrival = { ...job, dispatchedAt: context.now };
+  const arrival = { ...fieldsOf(job), dispatchedAt: context.now };
   const reason = ReasonCode.HAS_RESERVATION;
   return {
     siteId: entry.site.id,

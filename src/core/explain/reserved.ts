@@ -12,6 +12,7 @@ import {
   type MachineState,
   type RunState,
 } from '../grid/site-resources.js';
+import { fieldsOf } from '../lean-jobs.js';
 import { siteCycle } from '../local/cycle.js';
 import { SitePasses } from '../local/pass.js';
 import { handOverLimit, imageOf, promisesFrom } from '../local/registry.js';
@@ -202,7 +203,7 @@ function reservedFor(
   }
   const tried = [...lengths].filter((length) => length > 0 && length < limit).sort((a, b) => a - b);
   const startsWith = (length: number, held: boolean): boolean =>
-    nextLook(grid, entry, { ...job, runTimeLimitS: length }, context, held)?.starts ?? false;
+    nextLook(grid, entry, { ...fieldsOf(job), runTimeLimitS: length }, context, held)?.starts ?? false;
   let fits = 0;
   for (let end = tried.length; fits < end; ) {
     const middle = (fits + end + 1) >>> 1;

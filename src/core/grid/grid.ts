@@ -990,6 +990,11 @@ export class Grid {
     return this.jobById.get(jobId)?.site ?? null;
   }
 
+  /** All jobs, in no particular order. */
+  *jobs(): Generator<Job> {
+    for (const { job } of this.jobById.values()) yield job;
+  }
+
   /** The job as it was last given; null when it is not in the grid. */
   job(jobId: number): Job | null {
     return this.jobById.get(jobId)?.job ?? null;

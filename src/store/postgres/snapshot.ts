@@ -1,7 +1,7 @@
 /** What schedulers know: everything at one instant, and what changed since. */
 
 import { INTERVAL_S } from '../../core/data/traffic.js';
-import type { Dataset, Link, Reservation, Run, UserClass } from '../../core/model.js';
+import type { Dataset, Job, Link, Reservation, Run, UserClass } from '../../core/model.js';
 import type { JobState } from '../../core/states.js';
 import { endedStates, isLive, liveStates, pendingStates, waitingStates } from '../../core/states.js';
 import { list, table } from '../columns.js';
@@ -52,7 +52,11 @@ const LOAD_MS = 900_000;
 // Everything ------------------------------------------------------------------------------------------------------------
 
 /** One snapshot (REPEATABLE READ): the cursor and everything else are of the same instant. */
-export function loadGrid(database: Pick<Database, 'pool'>, marginWindow: number): Promise<GridImage> {
+export function loadGrid(
+  database: Pick<Database, 'pool'>,
+  marginWindow: number,
+  keep: (job: Job) => Job = (job) => job,
+): Promise<GridImage> {
   return transaction(
     database,
     async (tx): Promise<GridImage> => {
@@ -60,7 +64,7 @@ export function loadGrid(database: Pick<Database, 'pool'>, marginWindow: number)
       const [datasets, links, quotas, told, traffic, classes] = data;
       const totals = totalsFromTold(told);
       const kept = await reservations(tx);
-      const jobs = await loadJobs(tx, new Map(classes), await loadRuns(tx));
+      const jobs = await loadJobs(tx, new Map(classes), await loadRuns(tx), keep);
       const known = { ...directoryFromArray(directory), datasets, links, quotas, totals, traffic };
       return { cursor, ...known, jobs, margins, reservations: kept };
     },
@@ -99,6 +103,7 @@ async function loadJobs(
   tx: Transaction,
   classes: ReadonlyMap<number, UserClass>,
   runs: ReadonlyMap<number, Run>,
+  keep: (job: Job) => Job,
 ): Promise<JobImage[]> {
   const jobs: JobImage[] = [];
   const reader = new JobReader(classes);
@@ -109,7 +114,7 @@ async function loadJobs(
     jobTypes,
     (row) => {
       const { job, state, siteId } = reader.read(row);
-      jobs.push({ job, state, siteId, run: isLive(state) ? (runs.get(job.id) ?? null) : null });
+      jobs.push({ job: keep(job), state, siteId, run: isLive(state) ? (runs.get(job.id) ?? null) : null });
     },
   );
   return jobs;
