@@ -46,7 +46,8 @@ const files = (folder) =>
 function fingerprint() {
   const hash = createHash('sha256');
   const others = ['schema.graphql', 'package-lock.json', 'tsconfig.json', 'scripts/build-web.mjs'];
-  for (const path of [...files(source).sort(), ...others.map((name) => join(root, name))]) {
+  const used = [source, ...['words', 'client', 'platform'].map((room) => join(root, 'src', room))];
+  for (const path of [...used.flatMap(files).sort(), ...others.map((name) => join(root, name))]) {
     hash.update(relative(root, path)).update('\0').update(readFileSync(path)).update('\0');
   }
   return hash.digest('hex');

@@ -195,11 +195,11 @@ describe('arrows between rooms', () => {
     ]);
   });
 
-  it('go one way in the portal, which knows nothing of src but how people write values and scripts', () => {
+  it('go one way in the portal, which knows nothing of src but the client, and how people write values and scripts', () => {
     expect(web.length).toBeGreaterThan(50);
     const own = web.map((page) => ({
       ...page,
-      imports: page.imports.filter((name) => !/^(\.\.\/)+src\/words\/index$/.test(name)),
+      imports: page.imports.filter((name) => !/^(\.\.\/)+src\/(words\/index|client\/browser)$/.test(name)),
     }));
     expect(wrongArrows(own, webArrows)).toEqual([]);
     const between = web.flatMap((page) =>
@@ -210,6 +210,34 @@ describe('arrows between rooms', () => {
       }),
     );
     expect(between).toEqual([]);
+  });
+
+  it('the portal speaks to the API by the client, which needs nothing of Node there', () => {
+    const own = /\bfetch\(|\bfetchExchange\b|\bnew WebSocket\b|'graphql-ws'/;
+    // Before anybody is signed in, and the explorer, whose transport is GraphiQL's.
+    const others = ['shell/sign-in-by.ts', 'explorer/explorer.tsx'];
+    expect(
+      web
+        .filter(({ code }) => own.test(code))
+        .map(({ path }) => path)
+        .sort(),
+    ).toEqual(others.sort());
+    const byPath = new Map(files.map((file) => [withoutEnding(file.path), file]));
+    const needed = new Set<string>();
+    const outside = new Set<string>();
+    const need = (path: string): void => {
+      if (needed.has(path)) return;
+      needed.add(path);
+      const file = byPath.get(path) as SourceFile;
+      for (const specifier of file.imports) {
+        const target = targetOf(file, specifier);
+        if (target === null) outside.add(specifier);
+        else need(target);
+      }
+    };
+    need('client/browser');
+    expect([...outside]).toEqual(['graphql-ws']);
+    expect(needed.size).toBeGreaterThan(3);
   });
 
   it.each(['src', 'web/src', 'bench', 'experiments', 'test'])(

@@ -54,6 +54,8 @@ export class ServiceError extends Error {
     readonly retryAfterMs: number | null = null,
     /** By which the service's log knows the request, where the message alone does not tell what went wrong. */
     readonly requestId: string | null = null,
+    /** The field that is not accepted, as the service names it. */
+    readonly field: string | null = null,
   ) {
     super(message);
   }
@@ -71,12 +73,13 @@ export class ServiceError extends Error {
 /** The error for the faults of an answer, of which there is at least one. */
 export function errorOf(faults: readonly Fault[]): ServiceError {
   const { message, extensions = {} } = faults[0] as Fault;
-  const { code, retryAfterS, requestId } = extensions;
+  const { code, retryAfterS, requestId, field } = extensions;
   return new ServiceError(
     faults.length > 1 ? `${message} (and ${faults.length - 1} more)` : message,
     typeof code === 'string' ? code : 'INTERNAL_SERVER_ERROR',
     typeof retryAfterS === 'number' ? retryAfterS * 1000 : null,
     typeof requestId === 'string' ? requestId : null,
+    typeof field === 'string' ? field : null,
   );
 }
 

@@ -1,5 +1,5 @@
 /** How clients try again. */
-import { type Env, pause, REAL_ENV } from '../platform/env.js';
+import { pause, REAL_TIMING, type Timing } from '../platform/timing.js';
 import { ServiceError } from './errors.js';
 
 const FIRST_PAUSE_MS = 100;
@@ -10,7 +10,7 @@ const LAST_PAUSE_MS = 2_000;
  * How long to wait after so many failures, of which `error` is the last: longer each time, and never less than the service
  * asks for. Half of it is random, so that many clients do not come back at once.
  */
-export function pauseMs(failures: number, error: unknown, env: Env = REAL_ENV): number {
+export function pauseMs(failures: number, error: unknown, env: Timing = REAL_TIMING): number {
   const growing = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.max(0, failures - 1));
   const asked = error instanceof ServiceError ? (error.retryAfterMs ?? 0) : 0;
   return Math.max(growing * (0.5 + env.random() / 2), asked);
@@ -27,7 +27,7 @@ export async function untilDone<T>(
   action: (progress: () => void) => Promise<T>,
   signal: AbortSignal,
   failed: (error: unknown, failures: number, waitMs: number) => void,
-  env: Env = REAL_ENV,
+  env: Timing = REAL_TIMING,
 ): Promise<T | undefined> {
   let failures = 0;
   while (!signal.aborted) {
@@ -52,19 +52,23 @@ const ATTEMPTS = 8;
  * Asks again where the service may answer the next time (`ServiceError.mayPass`), a few times. Only for what may be asked twice: a query, a submission
  * with an idempotency key, a cancellation.
  *
- * @throws ServiceError the last one
+ * @throws ServiceError the last one; the reason of `signal` if that is aborted
  */
-export async function asked<T>(ask: () => Promise<T>): Promise<T> {
+export async function asked<T>(
+  ask: () => Promise<T>,
+  signal: AbortSignal = new AbortController().signal,
+  attempts = ATTEMPTS,
+): Promise<T> {
   const answer = await untilDone(
     async () => ({ is: await ask() }),
-    new AbortController().signal,
+    signal,
     (error, failures) => {
-      if (!(error instanceof ServiceError && error.mayPass) || failures >= ATTEMPTS) throw error;
+      if (!(error instanceof ServiceError && error.mayPass) || failures >= attempts) throw error;
     },
   );
-  // Nobody aborts it: it has been answered, or has thrown.
-  return answer!.is;
+  if (!answer) throw signal.reason;
+  return answer.is;
 }
 
 /** Waits, or less when `signal` is aborted. */
-export const sleep = (ms: number, signal?: AbortSignal): Promise<void> => pause(REAL_ENV, ms, signal);
+export const sleep = (ms: number, signal?: AbortSignal): Promise<void> => pause(REAL_TIMING, ms, signal);

@@ -4,6 +4,9 @@
  */
 import * as fs from 'node:fs';
 import { performance } from 'node:perf_hooks';
+import { REAL_TIMING, type Timing } from './timing.js';
+
+export { pause } from './timing.js';
 
 /** What is used of `node:fs`. */
 export interface Files {
@@ -21,42 +24,20 @@ export interface Files {
   statfsSync(path: string): { bsize: number; blocks: number; bavail: number };
 }
 
-export interface Env {
+export interface Env extends Timing {
   /** The time of day by this machine, ms since 1970: it may be wrong, and may jump. */
   nowMs(): number;
   /** A clock that goes on evenly, whoever sets that of the machine, ms. */
   upMs(): number;
-  /** From 0 up to, and without, 1. */
-  random(): number;
-  /** Runs something in so many ms, at most 2^31 - 1. Answers with what prevents it. */
-  after(ms: number, run: () => void): () => void;
   /** Runs something when what runs now has ended. */
   soon(run: () => void): void;
   readonly files: Files;
 }
 
 export const REAL_ENV: Env = {
+  ...REAL_TIMING,
   nowMs: () => Date.now(),
   upMs: () => performance.now(),
-  random: () => Math.random(),
-  after(ms, run) {
-    const timer = setTimeout(run, ms);
-    return () => clearTimeout(timer);
-  },
   soon: (run) => void setImmediate(run),
   files: fs,
 };
-
-/** Waits, or less when `signal` is aborted. */
-export function pause({ after }: Env, ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const done = (): void => {
-      cancel();
-      signal?.removeEventListener('abort', done);
-      resolve();
-    };
-    const cancel = after(ms, done);
-    signal?.addEventListener('abort', done);
-  });
-}

@@ -5,11 +5,12 @@ import {
   type AnyVariables,
   Client,
   type CombinedError,
-  fetchExchange,
   mapExchange,
+  subscriptionExchange,
   type TypedDocumentNode,
 } from 'urql';
-import { KEY_REFUSED, session } from './session';
+import { asked, errorOf, ServiceError, type WebClient } from '../../../src/client/browser';
+import { noticed, sentenceOf, service, textOf } from './service';
 
 /** Objects are known by their global ids, everything else belongs to what it is in. */
 const keys = new Proxy(
@@ -38,23 +39,33 @@ const updates: { Mutation: Updaters } = {
   ),
 };
 
-export function createGraphqlClient(key = (): string | null => session.get().key): Client {
-  return new Client({
-    url: '/graphql',
-    preferGetMethod: false,
-    requestPolicy: 'cache-and-network',
-    fetchOptions: () => ({
-      headers: {
-        authorization: `Bearer ${key()}`,
-        accept: 'application/graphql-response+json, application/json',
+/** Somebody waits: after a second or two they are told. */
+const ATTEMPTS = 5;
+
+/** Its transport is the client's: queries, which can be asked twice, are asked again where the service may answer the next time. */
+const transport = (by: WebClient) =>
+  subscriptionExchange({
+    enableAllOperations: true,
+    forwardSubscription: ({ query = '', variables = {} }, { kind }) => ({
+      subscribe({ next, error, complete }) {
+        const stop = new AbortController();
+        const ask = () => by.answer<Record<string, unknown>>(query, variables as object, stop.signal);
+        void (kind === 'query' ? asked(ask, stop.signal, ATTEMPTS) : ask())
+          .then(({ data, errors }) => next(errors.length > 0 ? { data, errors: [...errors] } : { data }))
+          .catch(error)
+          .then(complete);
+        return { unsubscribe: () => stop.abort() };
       },
     }),
+  });
+
+export function createGraphqlClient(by: WebClient = service): Client {
+  return new Client({
+    url: by.options.url,
+    preferGetMethod: false,
+    requestPolicy: 'cache-and-network',
     exchanges: [
-      mapExchange({
-        onError(error) {
-          if (codeOf(error) === 'UNAUTHENTICATED') session.end(KEY_REFUSED);
-        },
-      }),
+      mapExchange({ onError: (error) => void noticed(serviceErrorOf(error)) }),
       cacheExchange({
         keys,
         updates,
@@ -69,28 +80,28 @@ export function createGraphqlClient(key = (): string | null => session.get().key
           },
         },
       }),
-      fetchExchange,
+      transport(by),
     ],
   });
 }
 
-/** `extensions.code` of an error's first part; null: there was no answer. */
-export const codeOf = (error: CombinedError | undefined): string | null =>
-  (error?.graphQLErrors[0]?.extensions.code as string | undefined) ?? null;
-
-/** An error as a sentence for people. */
-export function messageOf(error: CombinedError): string {
-  const [first] = error.graphQLErrors;
-  if (!first) return 'The service does not respond.';
-  return sentence(first.message);
+/** What the client made of an answer: of one without data it is urql's `networkError`, else the fields that are missing have errors. */
+function serviceErrorOf({ networkError, graphQLErrors }: CombinedError): ServiceError {
+  if (networkError)
+    return networkError instanceof ServiceError
+      ? networkError
+      : new ServiceError(networkError.message, 'NETWORK');
+  return errorOf(graphQLErrors);
 }
 
-const sentence = (text: string): string =>
-  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+/** `ErrorCode` of the schema, `NETWORK` or `HTTP_n`. */
+export const codeOf = (error: CombinedError): string => serviceErrorOf(error).code;
 
-/** A service that is busy says when to ask again. A query is asked so often, without a word. */
-const ASKS_MAX = 5;
-const RETRY_AFTER_MAX_S = 10;
+/** Whether the same may be answered later. */
+export const mayPass = (error: CombinedError): boolean => serviceErrorOf(error).mayPass;
+
+/** An error as a sentence for people. */
+export const messageOf = (error: CombinedError): string => sentenceOf(serviceErrorOf(error));
 
 /** What the service says of a field that it does not accept, as a sentence. */
 export class Refused extends Error {
@@ -103,53 +114,29 @@ export class Refused extends Error {
 }
 
 /** An operation past the cache: long lists and what is looked at once. Throws what is wrong as a sentence. */
-export async function ask<D, V extends AnyVariables>(
-  query: TypedDocumentNode<D, V>,
+export function ask<D, V extends AnyVariables>(
+  document: TypedDocumentNode<D, V>,
   variables: V,
   signal?: AbortSignal,
 ): Promise<D> {
-  const asksMax = String(query).startsWith('query') ? ASKS_MAX : 1;
-  for (let asked = 1; ; asked++) {
-    const response = await fetch('/graphql', {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        accept: 'application/graphql-response+json, application/json',
-        authorization: `Bearer ${session.get().key}`,
-      },
-      body: JSON.stringify({ query, variables }),
-      signal: signal ?? null,
-    }).catch((error: unknown) => {
-      if (signal?.aborted) throw error;
-      throw new Error('The service does not respond.');
-    });
-    const { data, errors } = (await response.json().catch(() => ({}))) as {
-      data?: D;
-      errors?: { message: string; extensions?: { code?: string; field?: string; retryAfterS?: number } }[];
-    };
-    const [error] = errors ?? [];
-    const { code, field, retryAfterS } = error?.extensions ?? {};
-    if (retryAfterS !== undefined && asked < asksMax) {
-      await sleep(Math.min(retryAfterS, RETRY_AFTER_MAX_S) * 1000);
-      signal?.throwIfAborted();
-      continue;
-    }
-    if (code === 'UNAUTHENTICATED') session.end(KEY_REFUSED);
-    if (error && field !== undefined) throw new Refused(sentence(error.message), field);
-    if (error) throw new Error(sentence(error.message));
-    if (!data) throw new Error(`The service responded with status ${response.status}.`);
-    return data;
-  }
+  const text = textOf<D, object>(document as TypedDocumentNode<D, object>);
+  const once = () => service.request(text, variables as object, signal);
+  return (text.startsWith('query') ? asked(once, signal, ATTEMPTS) : once()).catch((error: unknown) => {
+    throw signal?.aborted ? error : forPeople(error);
+  });
 }
 
 /** A file of a run. Throws what is wrong as a sentence. */
-export async function fetchFile(address: string): Promise<Blob> {
-  const headers = { authorization: `Bearer ${session.get().key}` };
-  const response = await fetch(address, { headers }).catch(() => {
-    throw new Error('The service does not respond.');
+export async function fetchFile(path: string): Promise<Blob> {
+  const response = await service.get(path).catch((error: unknown) => {
+    throw forPeople(error);
   });
-  if (!response.ok) throw new Error(`The service responded with status ${response.status}.`);
   return response.blob();
 }
 
-const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+function forPeople(error: unknown): unknown {
+  if (!(noticed(error) instanceof ServiceError)) return error;
+  const { field } = error as ServiceError;
+  const sentence = sentenceOf(error as ServiceError);
+  return field === null ? new Error(sentence) : new Refused(sentence, field);
+}

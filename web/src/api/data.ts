@@ -8,8 +8,9 @@ import {
   useMutation,
   useQuery,
 } from 'urql';
-import { messageOf } from './client';
-import { type Follower, follow, reconnections } from './live';
+import { mayPass, messageOf } from './client';
+import { type Follower, follow } from './live';
+import { reconnections } from './service';
 import { useStore } from './store';
 
 /** An answer that has not come in this time is asked for anew. */
@@ -65,7 +66,7 @@ export function useData<D, V extends AnyVariables>(
   if (result.data && !result.stale) shown.current = { query, asked, data: result.data };
   const held =
     shown.current?.query === query && shown.current.asked === asked ? shown.current.data : undefined;
-  const away = result.error?.networkError !== undefined && held !== undefined;
+  const away = result.error !== undefined && mayPass(result.error) && held !== undefined;
   // Null where the query as a whole was refused.
   const data = result.data ?? (away ? held : undefined);
   return {

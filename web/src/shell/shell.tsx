@@ -4,7 +4,7 @@ import { LogOut, Menu as MenuIcon, Monitor, Moon, Plus, Search, Sun, WifiOff, X 
 import { Suspense, useEffect, useRef, useState } from 'react';
 import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
 import { useFollow, useThrottled } from '../api/data';
-import { type Connection, connection } from '../api/live';
+import { type Connection, connection } from '../api/service';
 import { useStore } from '../api/store';
 import { Button, MenuButton } from '../ui/controls';
 import { words } from '../ui/format';

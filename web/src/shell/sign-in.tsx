@@ -1,6 +1,7 @@
 import { KeyRound, LogIn } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { createGraphqlClient, messageOf } from '../api/client';
+import { serviceFor } from '../api/service';
 import { session } from '../api/session';
 import { useStore } from '../api/store';
 import { Button, TextInput } from '../ui/controls';
@@ -32,7 +33,7 @@ export function SignIn() {
     const trimmed = key.trim();
     if (trimmed === '') return setError('Enter an API key.');
     setBusy(true);
-    const { data, error } = await createGraphqlClient(() => trimmed)
+    const { data, error } = await createGraphqlClient(serviceFor(() => trimmed))
       .query(ViewerDocument, {})
       .toPromise();
     setBusy(false);

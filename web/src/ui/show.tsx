@@ -2,7 +2,7 @@
 import { AlertTriangle, CircleOff, RotateCw } from 'lucide-react';
 import { type CSSProperties, type ReactNode, useEffect, useRef } from 'react';
 import type { CombinedError } from 'urql';
-import { messageOf } from '../api/client';
+import { codeOf, messageOf } from '../api/client';
 import type { JobState } from '../api/states.gql';
 import { Button } from './controls';
 import { causeOf, count, duration, instant, lower, moment, words } from './format';
@@ -160,9 +160,7 @@ export function Problem({
 
 /** Who may not see something may not a moment later either. */
 const isForbidden = (error: CombinedError | Error | string): boolean =>
-  typeof error !== 'string' &&
-  'graphQLErrors' in error &&
-  error.graphQLErrors.some(({ extensions }) => extensions.code === 'FORBIDDEN');
+  typeof error !== 'string' && 'graphQLErrors' in error && codeOf(error) === 'FORBIDDEN';
 
 /** A place that will be filled, in the size of what comes. */
 export function Skeleton({ height = 120, lines }: { height?: number; lines?: number }) {

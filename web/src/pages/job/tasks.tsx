@@ -2,7 +2,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, useState } from 'react';
 import { ask } from '../../api/client';
-import { reconnections } from '../../api/live';
+import { reconnections } from '../../api/service';
 import { useStore } from '../../api/store';
 import { bytes, causeOf, count, duration, lower, plural, TERMINAL } from '../../ui/format';
 import { At, Card, Lasted, Problem } from '../../ui/show';
