@@ -137,7 +137,7 @@ function Settings({
   const set = (path: string, value: unknown): void => setDraft((before) => withValue(before, path, value));
 
   return (
-    <div className="policy-columns">
+    <div className={may ? 'policy-columns' : ''}>
       <div className="stack">
         <div className="row wrap spread">
           <p className="muted small">
@@ -201,25 +201,25 @@ function Settings({
           <Skeleton height={480} />
         )}
       </div>
-      <div className="policy-side">
-        <div className="stack">
-          {outdated && (
-            <div className="note warn">
-              <p>
-                Version {inForce.version} has taken effect in the meantime: {inForce.reason}
-              </p>
-              <Button
-                className="small"
-                onPress={() => {
-                  setBase(inForce);
-                  setDraft(inForce.document as Document);
-                }}
-              >
-                Start over from it
-              </Button>
-            </div>
-          )}
-          {may && (
+      {may && (
+        <div className="policy-side">
+          <div className="stack">
+            {outdated && (
+              <div className="note warn">
+                <p>
+                  Version {inForce.version} has taken effect in the meantime: {inForce.reason}
+                </p>
+                <Button
+                  className="small"
+                  onPress={() => {
+                    setBase(inForce);
+                    setDraft(inForce.document as Document);
+                  }}
+                >
+                  Start over from it
+                </Button>
+              </div>
+            )}
             <Card
               title={changed.length > 0 ? plural(changed.length, 'change') : 'No changes'}
               actions={
@@ -240,23 +240,23 @@ function Settings({
             >
               <Differences of={changed} none="Your changes are listed here." />
             </Card>
-          )}
-          {may && <Preview draft={draft} changed={changed.length > 0 && problem === null} />}
-          {viewer.may('ADMIN') && (
-            <PutInForce
-              draft={draft}
-              base={base}
-              disabled={changed.length === 0 || problem !== null}
-              onDone={(made) => {
-                setBase(made);
-                setDraft(made.document as Document);
-                setJson(null);
-                refresh();
-              }}
-            />
-          )}
+            <Preview draft={draft} changed={changed.length > 0 && problem === null} />
+            {viewer.may('ADMIN') && (
+              <PutInForce
+                draft={draft}
+                base={base}
+                disabled={changed.length === 0 || problem !== null}
+                onDone={(made) => {
+                  setBase(made);
+                  setDraft(made.document as Document);
+                  setJson(null);
+                  refresh();
+                }}
+              />
+            )}
+          </div>
         </div>
-      </div>
+      )}
     </div>
   );
 }

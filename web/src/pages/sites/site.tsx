@@ -365,6 +365,7 @@ const QUEUE_SHOWN = 200;
 
 function Queue({ site }: { site: SitePartsFragment }) {
   const filter = useMemo(() => ({ siteId: site.id, states: ['DISPATCHED' as const] }), [site.id]);
+  const seesAll = useViewer().may('OPERATOR');
   const queue = useData(SiteQueueDocument, { filter, first: QUEUE_READ }, { everyMs: 5_000 });
   return (
     <Card
@@ -403,7 +404,7 @@ function Queue({ site }: { site: SitePartsFragment }) {
                 label="Queue"
                 rows={rows}
                 id={({ id }) => id}
-                empty={<Empty title="No jobs wait here" />}
+                empty={<Empty title={seesAll ? 'No jobs wait here' : 'None of your jobs wait here'} />}
                 columns={[
                   JOB_COLUMN,
                   { key: 'user', header: 'User', cell: ({ user }) => user.name },

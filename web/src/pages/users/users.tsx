@@ -165,7 +165,7 @@ function Standings() {
   return (
     <Card
       title="Who is ahead of whom"
-      about="Under the policy diana: priority of each user’s waiting jobs, by quota and queued jobs"
+      about="Priority of each user’s jobs in the meta-queues, by quota and queued jobs"
       flush
     >
       <Loaded
@@ -176,14 +176,11 @@ function Standings() {
           </div>
         }
       >
-        {({ userStandings, policy }) => {
-          const kind = (policy?.document as { dispatch?: { kind?: string } } | undefined)?.dispatch?.kind;
+        {({ userStandings }) => {
           if (userStandings.length === 0)
             return (
               <Empty icon={<Scale size={20} />} title="No jobs wait in a meta-queue">
-                {kind === 'diana'
-                  ? 'When jobs do, this shows whose go first.'
-                  : `The current policy, ${kind ?? 'unknown'}, does not order users by their quotas; diana does.`}
+                Under a policy that orders users by their quotas, this shows whose jobs go first.
               </Empty>
             );
           const rows = userStandings
