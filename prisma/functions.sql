@@ -517,7 +517,7 @@ BEGIN
                  sum(CASE WHEN r.taken IS NULL THEN u.tasks::bigint * r.memory_mb_per_task
                           ELSE (r.taken #>> ARRAY[(u.place - 1)::text, 'amounts', 'memoryMb'])::bigint END) AS memory_mb, count(*) FILTER (WHERE triggers.keeps(r.keeps_machines, r.taken, u.place)) AS keeping,
                  bool_or(r.started_at IS NOT NULL AND r.cause <> 'MACHINE_FAILED') IS TRUE AS started,
-                 bool_or(r.cause = 'MACHINE_FAILED' AND u.machine_id = triggers.machine_of(r.machine_ids, r.machine_tasks, r.failed_task)) IS TRUE AS failed
+                 bool_or(CASE WHEN r.cause = 'MACHINE_FAILED' THEN u.machine_id = triggers.machine_of(r.machine_ids, r.machine_tasks, r.failed_task) END) IS TRUE AS failed
             FROM new_rows r, unnest(r.machine_ids, r.machine_tasks, r.whole_cpus, r.whole_places) WITH ORDINALITY AS u (machine_id, tasks, cpus, places, place)
            WHERE (r.ended_at IS NULL) = beginning GROUP BY 1) t
     WHERE m.id = t.machine_id;
