@@ -54,6 +54,37 @@ describe('the core and the schema', () => {
     expect(states('jobs_held_by_one')).toEqual(['DISPATCHED', ...liveStates]);
   });
 
+  it('have no index on what changes before a job ends: such a change is no new entry in any of them', async () => {
+    // Those of ranges of pages (BRIN) have no entry for a row.
+    const { rows } = await test.pool.query<{ table: string; column: string }>(
+      `SELECT DISTINCT i.indrelid::regclass::text AS table, a.attname AS column
+         FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam AND m.amname <> 'brin'
+         JOIN pg_depend d ON d.classid = 'pg_class'::regclass AND d.objid = i.indexrelid AND d.refobjid = i.indrelid
+         JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = d.refobjsubid
+        WHERE i.indrelid IN ('jobs'::regclass, 'runs'::regclass)`,
+    );
+    const indexed = rows.map(({ table, column }) => `${table}.${column}`);
+    expect(indexed).toContain('runs.ended_at');
+    const changed = [
+      'state',
+      'seq',
+      'changed_at',
+      'site_id',
+      'priority',
+      'dispatched_at',
+      'epoch',
+      'started_at',
+      'note',
+    ];
+    const found = [
+      ...changed.map((column) => `jobs.${column}`),
+      'runs.started_at',
+      'runs.ending',
+      'runs.local_state',
+    ];
+    expect(indexed.filter((column) => found.includes(column))).toEqual([]);
+  });
+
   it('keep as much as policies may ask for', () => {
     const window = (congestionWindowS: number) => () =>
       parsePolicy({ ...DEFAULT_POLICY, dispatch: { kind: 'diana', congestionWindowS } });

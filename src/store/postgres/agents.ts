@@ -106,7 +106,7 @@ type Live = [Cursor, LiveRun[], ReadMachine[]];
 
 /** A LiveRun; needs runs as r and jobs as j. */
 const liveRun = sql`${raw(
-  `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, extract(epoch FROM r.assigned_at)::float8, r.machine_ids, r.machine_tasks, r.ending, r.recalled,
+  `json_build_array(json_build_array(${Object.values(jobReading).join(', ')}), r.planned_s, date_part('epoch', r.assigned_at), r.machine_ids, r.machine_tasks, r.ending, r.recalled,
   CASE WHEN j.tasks > 1 THEN (SELECT json_agg(json_build_array(index, ended_at IS NOT NULL)) FROM tasks WHERE job_id = r.job_id AND epoch = r.epoch) END,
   CASE WHEN j.state = 'ASSIGNED' THEN (SELECT json_build_object('siteId', site_id, 'inputs', inputs) FROM foreign_jobs WHERE job_id = r.job_id AND inputs IS NOT NULL) END,`,
 )} CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} END, r.devices,
@@ -299,18 +299,28 @@ ON CONFLICT DO NOTHING`,
   );
 }
 
-/** Runs that the site's own scheduler has or had: those that wait there, and those that began lately, the latest first. */
+/**
+ * Runs that the site's own scheduler has or had: those that wait there, and those that began lately, the latest first. Runs that began lately
+ * live, or have ended since: no index is on when a run starts, for then each start of any run would be a new entry in all of them.
+ */
 async function waitsOfRuns(connection: Connection, siteId: number, now: number): Promise<WaitOfRun[]> {
   const asked = sql`j.tasks, j.cpus_per_task AS "cpusPerTask", j.parts, ${raw(limitOfRun)} AS "limitS"`;
-  const of = sql`FROM runs r JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId}::integer AND r.placed_by = 'SITE'`;
+  const ofSite = sql`r.site_id = ${siteId}::integer AND r.placed_by = 'SITE'`;
+  const most = sql`LIMIT ${WAITS_SEEN_MAX}::integer`;
+  const lately = sql`to_timestamp(${now - WAITS_SEEN_S}::float8)`;
   const found = await rows<Omit<WaitOfRun, 'cpus'> & Parameters<typeof cpusOf>[0]>(
     connection,
     sql`
-(SELECT ${asked}, ${now}::float8 - extract(epoch FROM r.assigned_at)::float8 AS "waitS", false AS began
-   ${of} AND r.ended_at IS NULL AND r.started_at IS NULL ORDER BY r.assigned_at, r.job_id LIMIT ${WAITS_SEEN_MAX}::integer)
+(SELECT ${asked}, ${now}::float8 - date_part('epoch', r.assigned_at) AS "waitS", false AS began
+   FROM runs r JOIN jobs j ON j.id = r.job_id
+  WHERE ${ofSite} AND r.ended_at IS NULL AND r.started_at IS NULL ORDER BY r.assigned_at, r.job_id ${most})
 UNION ALL
-(SELECT ${asked}, extract(epoch FROM r.started_at - r.assigned_at)::float8, true
-   ${of} AND r.started_at > to_timestamp(${now - WAITS_SEEN_S}::float8) ORDER BY r.started_at DESC, r.job_id DESC LIMIT ${WAITS_SEEN_MAX}::integer)`,
+(SELECT ${asked}, date_part('epoch', r.started_at - r.assigned_at), true
+   FROM (
+     (SELECT r.* FROM runs r WHERE ${ofSite} AND r.ended_at IS NULL AND r.started_at > ${lately} ORDER BY r.started_at DESC ${most})
+     UNION ALL
+     (SELECT r.* FROM runs r WHERE ${ofSite} AND r.ended_at > ${lately} AND r.started_at > ${lately} ORDER BY r.ended_at DESC ${most})) r
+   JOIN jobs j ON j.id = r.job_id ORDER BY r.started_at DESC, r.job_id DESC ${most})`,
   );
   return found.map(({ limitS, waitS, began, ...job }) => ({ cpus: cpusOf(job), limitS, waitS, began }));
 }
@@ -342,7 +352,7 @@ export function presentSince(connection: Connection, now: number): Promise<numbe
   return value(
     connection,
     sql`
-SELECT extract(epoch FROM min(since))::float8 AS v FROM processes
+SELECT date_part('epoch', min(since)) AS v FROM processes
  WHERE kind = 'api' AND seen_at >= to_timestamp(${now}::float8) - make_interval(secs => ${PRESENCE_GAP_S}::float8)`,
   );
 }
