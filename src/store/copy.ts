@@ -16,6 +16,14 @@ export type CopyType =
 /** By column: its type, and its value of an item. Times are epoch seconds; jsonb is what becomes JSON. */
 export type CopyColumns<T> = Readonly<Record<string, readonly [type: CopyType, value: (item: T) => unknown]>>;
 
+/** Without the columns for which no item has a value, where a table is wide and most of it seldom used: they are to have no default. */
+export const withValues = <T>(columns: CopyColumns<T>, items: readonly T[]): CopyColumns<T> =>
+  Object.fromEntries(
+    Object.entries(columns).filter(
+      ([, [, value]]) => items.length === 0 || items.some((item) => (value(item) ?? null) !== null),
+    ),
+  );
+
 export const copyText = (table: string, columns: CopyColumns<never>): string =>
   `COPY ${table} (${Object.keys(columns).join(', ')}) FROM STDIN WITH (FORMAT binary)`;
 

@@ -1,7 +1,7 @@
 /** What is copied in is there as it was, whatever it is, and copied out again it is the same. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import type { CopyColumns } from '../../src/store/copy.js';
+import { type CopyColumns, withValues } from '../../src/store/copy.js';
 import { type Database, transaction } from '../../src/store/pool.js';
 import { raw, sql } from '../../src/store/sql.js';
 import { copy, copyOut, rows } from '../../src/store/statement.js';
@@ -84,7 +84,7 @@ it('values of every type, and none', async () => {
     fc.asyncProperty(fc.array(item, { maxLength: 20 }), async (values) => {
       const items = values.map((value, place): Item => ({ ...value, place }));
       await test.pool.query('TRUNCATE copied');
-      await transaction(database, (tx) => copy(tx, 'copied', columns, items));
+      await transaction(database, (tx) => copy(tx, 'copied', withValues(columns, items), items));
       const wanted = items.map((one) => ({
         ...one,
         words: stored(one.words),

@@ -5,6 +5,7 @@ import type { OwnedDevice } from '../../core/resources/devices.js';
 import { type HeldUnit, unitsOf } from '../../core/resources/units.js';
 import { list, table } from '../columns.js';
 import { TIMES_KNOWN } from '../constants.js';
+import { type CopyColumns, withValues } from '../copy.js';
 import type { HeldPart, HeldPoolPart, PoolTakenInside, TakenInside } from '../holds.js';
 import {
   idsOf,
@@ -119,7 +120,7 @@ WITH limited AS MATERIALIZED (
   SELECT state, max_limit_s FROM sites
    WHERE id = ${siteId}::integer AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 FOR SHARE
 ), job AS MATERIALIZED (
-  SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, extract(epoch FROM dispatched_at)::float8 AS "dispatchedAt", tasks, coalesce(run_time_limit_s, (SELECT max_limit_s FROM site)) AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", devices_per_task AS "devicesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, parts, licenses, resources, reservation_id AS "reservationId"
+  SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, date_part('epoch', dispatched_at) AS "dispatchedAt", tasks, coalesce(run_time_limit_s, (SELECT max_limit_s FROM site)) AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", devices_per_task AS "devicesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, parts, licenses, resources, reservation_id AS "reservationId"
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE
 )
 SELECT json_build_array(
@@ -332,37 +333,33 @@ function insertRuns(
   runs: readonly Admitted[],
   { now, policyVersion }: PlanContext,
 ): Promise<void> {
-  return copy(
-    tx,
-    'runs',
-    {
-      job_id: ['bigint', ({ start }: Admitted) => start.jobId],
-      epoch: ['integer', ({ epoch }) => epoch],
-      site_id: ['integer', () => siteId],
-      machine_ids: ['integer[]', ({ start }) => start.allocations.map(({ machineId }) => machineId)],
-      machine_tasks: ['integer[]', ({ start }) => start.allocations.map(({ tasks }) => tasks)],
-      cpus_per_task: ['integer', ({ job }) => job.cpusPerTask],
-      memory_mb_per_task: ['integer', ({ job }) => job.memoryMbPerTask],
-      resources_per_task: ['jsonb', ({ job }) => job.resourcesPerTask],
-      taken: ['jsonb', ({ whole }) => whole?.taken ?? null],
-      devices: ['jsonb', ({ devices }) => devices],
-      whole_cpus: ['integer[]', ({ whole }) => whole?.cpus ?? null],
-      whole_places: ['integer[]', ({ whole }) => whole?.places ?? null],
-      keeps_machines: ['boolean', ({ job, start }) => start.allocations.length > 0 && keepsMachines(job)],
-      license_ids: ['integer[]', ({ start, job }) => idsOf(start.pools, job.resources !== null)],
-      license_amounts: [
-        'integer[]',
-        ({ start, job }) => job.resources && start.pools.map(({ amount }) => amount),
-      ],
-      policy_version: ['integer', () => policyVersion],
-      // The clock may have been set back.
-      assigned_at: ['timestamptz', ({ job }) => Math.max(now, job.dispatchedAt ?? now)],
-      planned_s: ['float8', ({ start }) => start.plannedDuration],
-      limit_s: ['float8', ({ job }) => job.runTimeLimitS],
-      placed_by: ['text', ({ start }) => (start.allocations.length === 0 ? 'SITE' : 'SERVICE')],
-    },
-    runs,
-  );
+  const columns: CopyColumns<Admitted> = {
+    job_id: ['bigint', ({ start }) => start.jobId],
+    epoch: ['integer', ({ epoch }) => epoch],
+    site_id: ['integer', () => siteId],
+    machine_ids: ['integer[]', ({ start }) => start.allocations.map(({ machineId }) => machineId)],
+    machine_tasks: ['integer[]', ({ start }) => start.allocations.map(({ tasks }) => tasks)],
+    cpus_per_task: ['integer', ({ job }) => job.cpusPerTask],
+    memory_mb_per_task: ['integer', ({ job }) => job.memoryMbPerTask],
+    resources_per_task: ['jsonb', ({ job }) => job.resourcesPerTask],
+    taken: ['jsonb', ({ whole }) => whole?.taken ?? null],
+    devices: ['jsonb', ({ devices }) => devices],
+    whole_cpus: ['integer[]', ({ whole }) => whole?.cpus ?? null],
+    whole_places: ['integer[]', ({ whole }) => whole?.places ?? null],
+    keeps_machines: ['boolean', ({ job, start }) => start.allocations.length > 0 && keepsMachines(job)],
+    license_ids: ['integer[]', ({ start, job }) => idsOf(start.pools, job.resources !== null)],
+    license_amounts: [
+      'integer[]',
+      ({ start, job }) => job.resources && start.pools.map(({ amount }) => amount),
+    ],
+    policy_version: ['integer', () => policyVersion],
+    // The clock may have been set back.
+    assigned_at: ['timestamptz', ({ job }) => Math.max(now, job.dispatchedAt ?? now)],
+    planned_s: ['float8', ({ start }) => start.plannedDuration],
+    limit_s: ['float8', ({ job }) => job.runTimeLimitS],
+    placed_by: ['text', ({ start }) => (start.allocations.length === 0 ? 'SITE' : 'SERVICE')],
+  };
+  return copy(tx, 'runs', withValues(columns, runs), runs);
 }
 
 function assignJobs(runs: readonly Admitted[]): Sql {

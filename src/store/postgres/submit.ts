@@ -2,7 +2,7 @@
 
 import type { JobState } from '../../core/states.js';
 import { list } from '../columns.js';
-import type { CopyColumns } from '../copy.js';
+import { type CopyColumns, withValues } from '../copy.js';
 import { type GivenJob, givenFields, isEnum, jobColumn } from '../job-fields.js';
 import { waits, withReads } from '../needs.js';
 import { commitWithCopy, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
@@ -119,7 +119,7 @@ SELECT json_build_array(
   (SELECT json_build_array(payload_hash, job_ids,
             CASE WHEN job_count > 1 OR EXISTS (SELECT 1 FROM job_groups g WHERE g.id = s.id) THEN s.id END)
      FROM submissions s WHERE user_id = ${userId} AND idempotency_key = ${idempotencyKey}::text),
-  (SELECT coalesce(json_agg(json_build_array(extract(epoch FROM at)::float8, job_count) ORDER BY at, id), '[]')
+  (SELECT coalesce(json_agg(json_build_array(date_part('epoch', at), job_count) ORDER BY at, id), '[]')
      FROM submissions
     WHERE user_id = ${userId} AND at > to_timestamp(${now}::float8) - make_interval(secs => ${periodS}::float8)),
   (SELECT coalesce(sum(jobs), 0) FROM job_counts),
@@ -163,7 +163,8 @@ function copyJobs(tx: Transaction, { jobs, jobIds, userId, groupId, now }: Accep
     workflow: ['jsonb', (i) => jobs[i]?.workflow ?? null],
     ...givenColumns((i) => jobs[i] as NewJob),
   };
-  return commitWithCopy(tx, 'jobs', columns, jobs.keys());
+  const places = [...jobs.keys()];
+  return commitWithCopy(tx, 'jobs', withValues(columns, places), places);
 }
 
 export const stateOf = ({ held, wait }: NewJob, now: number): JobState =>
