@@ -95,10 +95,10 @@ async function lockJobs(
     tx,
     prepared(sql`
 SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, stop_cause AS "stopCause", preempted, started_at IS NOT NULL AS started,
-       (SELECT json_build_array(extract(epoch FROM coalesce(r.started_at, r.assigned_at))::float8, extract(epoch FROM r.assigned_at)::float8,
+       (SELECT json_build_array(date_part('epoch', coalesce(r.started_at, r.assigned_at)), date_part('epoch', r.assigned_at),
            ${agentId === null ? sql`true` : servedBy(agentId, sql`jobs`)}, r.placed_by = 'SITE')
           FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS latest,
-       extract(epoch FROM clock_timestamp())::float8 AS now
+       date_part('epoch', clock_timestamp()) AS now
   FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE`),
   );
   const jobs = new Map(
@@ -278,7 +278,7 @@ export async function reportOutput(
     }>(
       tx,
       sql`
-SELECT place::integer, r.ended_at IS NULL AS live, extract(epoch FROM r.assigned_at)::float8 AS "assignedAt", r.job_id AS "jobId", j.user_id AS "userId"
+SELECT place::integer, r.ended_at IS NULL AS live, date_part('epoch', r.assigned_at) AS "assignedAt", r.job_id AS "jobId", j.user_id AS "userId"
   FROM ${asked} JOIN runs r USING (job_id, epoch) JOIN jobs j ON j.id = r.job_id WHERE r.site_id = ${siteId} ${held}`,
     );
     const runs = served.filter(({ place, assignedAt }) => isMeant(pieces[place - 1]?.token, assignedAt));

@@ -250,15 +250,15 @@ SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_
   (SELECT count(*) FROM news),
   (SELECT json_agg(CASE WHEN f.to_state IN ${ended} THEN json_build_array(f.entity_id) ELSE (
       SELECT json_build_array(f.entity_id, f.to_state, f.site_id, CASE WHEN f.to_state <> 'QUEUED' THEN j.priority END,
-          extract(epoch FROM j.migrated_at)::float8,
-          CASE WHEN f.to_state <> 'QUEUED' THEN extract(epoch FROM j.dispatched_at)::float8 END,
+          date_part('epoch', j.migrated_at),
+          CASE WHEN f.to_state <> 'QUEUED' THEN date_part('epoch', j.dispatched_at) END,
           CASE WHEN f.to_state = 'QUEUED' AND f.site_id IS NULL THEN j.scheduler_id END, j.tree_moves,
           CASE WHEN f.to_state IN ${live} THEN
             (SELECT ${raw(runArray)} FROM runs r WHERE r.job_id = f.entity_id AND r.epoch = f.epoch) END,
           CASE WHEN f.told THEN (SELECT ${raw(jobArray)} FROM users u WHERE u.id = j.user_id) END)
         FROM jobs j WHERE j.id = f.entity_id) END)
      FROM (SELECT * FROM folded ORDER BY id) f),
-  (SELECT json_agg(extract(epoch FROM j.deadline)::float8 - j.estimate_s - extract(epoch FROM ${raw(submittedAt)})::float8 ORDER BY w.id)
+  (SELECT json_agg(date_part('epoch', j.deadline) - j.estimate_s - date_part('epoch', ${raw(submittedAt)}) ORDER BY w.id)
      FROM news w JOIN jobs j ON j.id = w.entity_id
     WHERE w.from_state = 'QUEUED' AND w.to_state = 'DISPATCHED' AND j.deadline IS NOT NULL),
   (SELECT json_agg(DISTINCT jsonb_build_array(u.id, u.class, u.quota_share))
