@@ -3,7 +3,7 @@
  * however many came.
  */
 import type { AnyVariables, TypedDocumentNode } from 'urql';
-import { ServiceError } from '../../../src/client/browser';
+import type { ServiceError } from '../../../src/client/browser';
 import { noticed, service, textOf } from './service';
 import { session } from './session';
 
@@ -69,8 +69,9 @@ export function follow<F extends string, U extends object, V extends AnyVariable
     }
   }
   take().catch((error: unknown) => {
-    // What may pass has been tried again; the rest is a refusal of the operation itself.
-    if (noticed(error) instanceof ServiceError) console.error(`${field}: ${(error as Error).message}`);
+    const { code, message } = noticed(error) as Partial<ServiceError>;
+    // What may pass has been tried again, and a session that has ended is told by the sign-in page; the rest is a refusal of the operation itself.
+    if (code !== 'UNAUTHENTICATED') console.error(`${field}: ${message}`);
   });
   return () => {
     stop.abort();
