@@ -47,6 +47,8 @@ export function shippedScript(words: readonly string[], { lenient = false } = {}
   for (const line of wrong) note(`skipped: ${line}`);
   for (const line of unheeded) note(`${path}: ignored: ${line}`);
   if (asked.partition !== undefined) note(`${path}: ignored: --partition: policies choose the site`);
+  if (asked.clusters !== undefined)
+    note(`${path}: ignored: --clusters: the service chooses from all its sites`);
   const env = programEnvironment();
   const submitter = { user: userInfo().username, host: hostname(), directory: process.cwd() };
   const environment = {

@@ -29,6 +29,7 @@ import {
   UnknownOption,
 } from '../words/index.js';
 import { ask, bodyOf, clientOptions, SlurmError, send } from './ask.js';
+import { clustersAsked, OWN } from './clusters.js';
 import { complain, helpTold, pause, print, type Run, unrecognized, versionTold, warn } from './command.js';
 import {
   SlurmPlacementDocument,
@@ -122,7 +123,13 @@ async function inputsOf(asked: Asked, run: Command, name: string): Promise<JobIn
     ...(await throughArrays(asked.needs)),
     ...(asked.singleton ? await namesakes(asked.name!) : []),
   ];
-  const place = asked.partition === undefined ? {} : await placeIn(asked.partition, asked.limitS, name);
+  const peers = await peersAsked(asked, name);
+  const place =
+    asked.partition !== undefined
+      ? await placeIn(asked.partition, asked.limitS, name)
+      : peers.length > 0
+        ? await placeIn(peers.join(','), asked.limitS, name, '--clusters')
+        : {};
   const given = jobOf({ ...(place.own ? inPartitions(asked, place.own) : asked), needs });
   const { ntasks } = shapeOf(asked);
   const groupName = asked.array && arrayName(asked.array.written, randomBytes(4).toString('hex'));
@@ -171,6 +178,21 @@ async function namesakes(application: string): Promise<Need[]> {
 }
 
 /**
+ * Peers among the clusters that are asked for.
+ *
+ * @throws SlurmError for a cluster that there is not, and where the command has to reach what the job runs
+ */
+async function peersAsked({ clusters = '' }: Asked, name: string): Promise<string[]> {
+  const asked = await clustersAsked(clusters.split(',').filter(Boolean));
+  if (asked === null || asked.names.includes(OWN)) return [];
+  if (name !== 'sbatch')
+    throw new SlurmError(
+      `--clusters: ${name} does not reach jobs of peers; accepted: ${OWN}, or \`sbatch -M ${asked.names.join(',')}\``,
+    );
+  return [...asked.names];
+}
+
+/**
  * Partitions are sites. Policies choose the site, so that a site is a preference. A partition of a site's own scheduler is at one site only: the job
  * goes there, and its operator's rules say whether it may.
  */
@@ -178,6 +200,7 @@ async function placeIn(
   partition: string,
   limitS: number | undefined,
   name: string,
+  option = '--partition',
 ): Promise<{ preferences?: { site: string }[]; own?: AskedPartitions }> {
   const { sites } = await ask(SlurmSiteNamesDocument, { first: 5000, after: null });
   const wanted = partition.split(',');
@@ -189,7 +212,7 @@ async function placeIn(
     return { own: await ownPartitions(others, limitS, names) };
   }
   if (found.length > 0 && sites.nodes.length > 1)
-    warn(name, '--partition: a preference only; the policy of the service chooses the site');
+    warn(name, `${option}: a preference only; the policy of the service chooses the site`);
   return { preferences: found.map(({ id }) => ({ site: id })) };
 }
 

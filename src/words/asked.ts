@@ -153,6 +153,8 @@ export interface Asked {
   /** `ALL`, `NONE`, `NIL`, or names and `NAME=value`, as Slurm's --export. */
   exports?: string;
   partition?: string;
+  /** Slurm's: this service, and its peers. */
+  clusters?: string;
   /** What each part of the job has, if its tasks are not all alike. */
   parts: AskedPart[];
   /** Slurm's components of a job behind the first, which is asked for here. */

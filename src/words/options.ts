@@ -96,6 +96,7 @@ const text = (
     | 'architecture'
     | 'constraint'
     | 'reservation'
+    | 'clusters'
     | 'group'
     | 'application',
 ): Reader => into(key, (value) => value);
@@ -269,6 +270,7 @@ export const SLURM: readonly Option[] = [
   one('--array -a', array),
   one('--begin -b', time('begin')),
   one('--chdir -D', text('directory')),
+  one('--clusters -M', text('clusters')),
   one('--comment', (asked, value) => {
     asked.environment.SLURM_JOB_COMMENT = value;
   }),
@@ -354,7 +356,6 @@ export const SLURM: readonly Option[] = [
   one('--bb', 'there are no burst buffers'),
   one('--bbf', 'there are no burst buffers'),
   one('--cluster-constraint', 'the service chooses from all its sites'),
-  one('--clusters -M', 'the service chooses from all its sites'),
   flag('--contiguous', ELSEWHERE),
   one('--core-spec -S', ELSEWHERE),
   one('--cores-per-socket', ELSEWHERE),

@@ -223,6 +223,25 @@ it('has its peers as clusters, with the jobs that they run', async () => {
         /'nowhere' can't be reached now, [\s\S]*accepted: all, switchyard, bern\n/,
       ),
     });
+  const sent = await shell('sbatch --parsable -H -M bern --wrap true');
+  expect(sent).toMatchObject({
+    code: 0,
+    stderr: 'sbatch: warning: --clusters: a preference only; the policy of the service chooses the site\n',
+  });
+  const preferred = (id: string) =>
+    ask(
+      readFileSync(join(home, 'admin.key'), 'utf8').trim(),
+      'query ($id: ID!) { job(id: $id) { preferences { site { name } } } }',
+      { id: `job_${id.trim()}` },
+    );
+  expect(await preferred(sent.stdout)).toEqual({ job: { preferences: [{ site: { name: 'bern' } }] } });
+  expect(await preferred(await said('sbatch --parsable -H -M all --wrap true'))).toEqual({
+    job: { preferences: [] },
+  });
+  expect((await shell('srun -M bern true')).stderr).toBe(
+    'srun: error: --clusters: srun does not reach jobs of peers; accepted: switchyard, or `sbatch -M bern`\n',
+  );
+  expect((await shell('salloc -M nowhere true')).stderr).toContain("'nowhere' can't be reached now");
   await said('scancel -u ada -M switchyard');
   expect(await listed('-h -M all')).toBe(there);
   await said('scancel -u ada -M bern');
