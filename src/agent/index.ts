@@ -16,6 +16,8 @@ export { HealthCheck } from './health.js';
 export type { LinkProbe } from './links.js';
 export { hostShape, labelsOf, type Measurement, measureHost, Power } from './measure.js';
 export { Accounts } from './process/accounts.js';
+export type { FetchOptions } from './process/fetched.js';
+export { findImageTool, IMAGE_TOOLS, type ImageToolName } from './process/image-tools.js';
 export { Isolation, type IsolationMode } from './process/isolation.js';
 export { ProcessRunner, type ProcessRunnerOptions } from './process/runner.js';
 export type { Assignment, EndCause, LiveRun, Runner, RunReport } from './runner.js';

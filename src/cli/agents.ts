@@ -12,10 +12,14 @@ import {
   CLOSED,
   DataExporter,
   ExternalRunner,
+  type FetchOptions,
   findDevices,
+  findImageTool,
   HealthCheck,
   type HostDevice,
   hostShape,
+  IMAGE_TOOLS,
+  type ImageToolName,
   Isolation,
   type LinkProbe,
   type LocalNode,
@@ -175,6 +179,7 @@ function isolation(
       network: config.agentNetwork,
       processes: config.agentRunProcesses,
       images: config.agentImages,
+      fetch: fetching(config, log),
     },
     stateDir,
     id,
@@ -209,6 +214,18 @@ function isolation(
     else log.error({ isolation: open.mode, exposed, lacking: open.lacking }, text);
   }
   return open;
+}
+
+/** How images are fetched; null: they are not, or cannot be. */
+function fetching(config: Config, log: Logger): FetchOptions | null {
+  const { agentImageRegistries: registries, agentImageTools: tools, agentImagesMb } = config;
+  if (registries.length === 0) return null;
+  const tool = findImageTool(tools.length === 0 ? IMAGE_TOOLS : (tools as ImageToolName[]));
+  if (typeof tool === 'string') {
+    log.error({}, `images cannot be fetched (AGENT_IMAGE_TOOLS): ${tool}`);
+    return null;
+  }
+  return { tool, registries, maxBytes: agentImagesMb * 1e6 };
 }
 
 function accountsOf(config: Config, log: Logger): Accounts | null {

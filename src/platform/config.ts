@@ -488,7 +488,26 @@ export const VARIABLES = {
     'AGENT_IMAGES',
     'absolute paths',
     (one) => /^\/[^,\0]*$/.test(one),
-    'Directories with unpacked images, searched by name in this order; by default none, and no jobs in images run here.',
+    'Directories with unpacked images, searched by name in this order; by default none. Without AGENT_IMAGE_REGISTRIES, too, no jobs in images run here.',
+  ),
+  agentImageRegistries: list(
+    'AGENT_IMAGE_REGISTRIES',
+    'hosts of registries, such as docker.io or registry.example.org:5000, or *',
+    (one) => /^(\*|[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?)$/.test(one),
+    'Registries from which the agent fetches images that are in none of AGENT_IMAGES; * for all. By default none.',
+  ),
+  agentImageTools: list(
+    'AGENT_IMAGE_TOOLS',
+    'apptainer, singularity, podman and docker, in the order in which they are tried',
+    (one) => /^(apptainer|singularity|podman|docker)$/.test(one),
+    'Programs that fetch images; the first that works is used. By default apptainer,singularity,podman,docker.',
+  ),
+  agentImagesMb: whole(
+    'AGENT_IMAGES_MB',
+    50_000,
+    1,
+    1e12,
+    'Disk space for the fetched images, MB. The least recently used are removed first, never one in use by a run.',
   ),
   agentTerminals: flag(
     'AGENT_TERMINALS',

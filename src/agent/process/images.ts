@@ -1,20 +1,14 @@
 /**
  * The images that runs take place in: unpacked root file systems, each in a directory of its name below one of the operator's
- * (`AGENT_IMAGES`). Bubblewrap makes the surroundings of a run of them, as the run's own account in a namespace of its users: nothing in it
- * has a right that the account lacks, and what is below is shared by all runs, read-only.
+ * (`AGENT_IMAGES`), or fetched (fetched.ts). Bubblewrap makes the surroundings of a run of them, as the run's own account in a namespace of
+ * its users: nothing in it has a right that the account lacks, and what is below is shared by all runs, read-only.
  */
 import { execFile } from 'node:child_process';
 import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { FetchedImages } from './fetched.js';
+import type { Image } from './image-tools.js';
 import { LaunchError } from './script.js';
-
-/** An image that is on this machine. */
-export interface Image {
-  /** The directory that is `/` in it. */
-  root: string;
-  /** `sha256:` and the hash of all that is in it, as one tar file; null: the agent cannot read it all. */
-  digest: string | null;
-}
 
 /** Reading an image takes a second for each gigabyte or so. */
 const READ_MS = 1_800_000;
@@ -30,16 +24,24 @@ export class Images {
   private readonly asked = new Set<string>();
   /** One is read at a time. */
   private reading: Promise<void> = Promise.resolve();
-  /** Called when an image has been read. */
+  /** Called when an image has been read, or fetched. */
   onKnown: () => void = () => {};
+  /** null: none is fetched. */
+  readonly fetched: FetchedImages | null;
 
   /** @param directories in which images are looked for, in this order */
-  constructor(readonly directories: readonly string[]) {}
+  constructor(
+    readonly directories: readonly string[],
+    fetched: ((onFetched: () => void) => FetchedImages) | null = null,
+  ) {
+    this.fetched = fetched?.(() => this.onKnown()) ?? null;
+  }
 
-  /** Whether `of` can tell at once. Otherwise the image is being read, beside everything else. */
+  /** Whether `of` can tell at once. Otherwise the image is being read or fetched, beside everything else. */
   isKnown(name: string): boolean {
     const found = this.find(name);
-    if (found === null || this.known.has(found.key)) return true;
+    if (found === null) return !isName(name) || (this.fetched?.isKnown(name) ?? true);
+    if (this.known.has(found.key)) return true;
     if (!this.asked.has(found.key)) {
       this.asked.add(found.key);
       this.reading = this.reading.then(() => this.read(found.root, found.key));
@@ -50,9 +52,15 @@ export class Images {
   /** @throws LaunchError where this machine lacks it */
   of(name: string): Image {
     const found = this.find(name);
-    if (found === null)
-      throw new LaunchError(`image ${name}: not available on this machine (AGENT_IMAGES of its agent)`);
-    return { root: found.root, digest: this.known.get(found.key) ?? null };
+    if (found !== null) return { root: found.root, digest: this.known.get(found.key) ?? null };
+    const fetched = isName(name) ? (this.fetched?.use(name) ?? null) : null;
+    if (fetched !== null) return fetched;
+    const problem = this.fetched?.problemOf(name) ?? null;
+    throw new LaunchError(
+      problem === null
+        ? `image ${name}: not available on this machine (AGENT_IMAGES of its agent)`
+        : `image ${name}: cannot be fetched: ${problem}`,
+    );
   }
 
   private async read(root: string, key: string): Promise<void> {
@@ -65,9 +73,7 @@ export class Images {
 
   /** Whoever puts another image in its place makes another directory. */
   private find(name: string): { root: string; key: string } | null {
-    // The service has checked it; nobody else's word for a path is taken.
-    if (name.startsWith('/') || name.split('/').some((part) => part === '' || part.startsWith('.')))
-      return null;
+    if (!isName(name)) return null;
     for (const directory of this.directories) {
       const root = join(directory, name);
       const stat = statOf(root);
@@ -78,6 +84,10 @@ export class Images {
     return null;
   }
 }
+
+/** The service has checked it; nobody else's word for a path, or for an option of a program, is taken. */
+const isName = (name: string): boolean =>
+  /^[A-Za-z0-9]/.test(name) && !name.split('/').some((part) => part === '' || part.startsWith('.'));
 
 function statOf(path: string): Stats | undefined {
   try {

@@ -15,8 +15,10 @@ import { accessSync, constants, existsSync, lstatSync, readFileSync, readlinkSyn
 import { dirname, join } from 'node:path';
 import { type Account, type Accounts, LEAST_UID } from './accounts.js';
 import { Cgroups } from './cgroup.js';
+import { type Dropped, FetchedImages, type FetchOptions } from './fetched.js';
 import { type IdRange, shareOf } from './ids.js';
-import { type Image, Images, imageBinds, resolverFiles } from './images.js';
+import type { Image } from './image-tools.js';
+import { Images, imageBinds, resolverFiles } from './images.js';
 import { LaunchError, lastStepLacks } from './script.js';
 import { leftInShared, REMOVE } from './shared.js';
 
@@ -44,6 +46,8 @@ export interface IsolationOptions {
   processes?: number;
   /** Directories in which images of runs are looked for, in this order; none: nothing runs in images. */
   images?: readonly string[];
+  /** How images are fetched that are in none of them; null: not at all. */
+  fetch?: FetchOptions | null;
 }
 
 /** Where a run takes place and what it may have. */
@@ -126,7 +130,8 @@ export class Isolation {
         ? 'no control groups'
         : `a control group for each run (${[...cgroups.controllers].join(', ') || 'without controllers'})`,
       ...(mode === 'sandbox' && !network ? ['no network'] : []),
-      ...(images ? [`images in ${images.directories.join(', ')}`] : []),
+      ...(images?.directories.length ? [`images in ${images.directories.join(', ')}`] : []),
+      ...(images?.fetched ? [images.fetched.said] : []),
     ].join(', ');
   }
 
@@ -159,11 +164,15 @@ export class Isolation {
       throw new Error(`the requested isolation is not available on this host: ${lacking.join('; ')}`);
     const cgroups = options.cgroups === false ? 'switched off' : Cgroups.open(name);
     if (typeof cgroups === 'string') lacking.push(`control groups: ${cgroups}`);
-    const { images: directories = [] } = options;
-    const noImages =
-      directories.length === 0 ? null : missingForImages(mode, uids, accounts, stateDir, directories);
+    const { images: directories = [], fetch = null } = options;
+    const wantsImages = directories.length > 0 || fetch !== null;
+    const noImages = wantsImages ? missingForImages(mode, uids, accounts, stateDir, directories) : null;
     if (noImages !== null) lacking.push(`images: ${noImages}`);
-    return new Isolation(
+    const hasIds = ownsUids(mode);
+    const dir = join(stateDir, 'images');
+    const fetched = (onFetched: () => void): FetchedImages =>
+      new FetchedImages(dir, fetch!, hasIds ? () => made.fetcher() : null, onFetched);
+    const made: Isolation = new Isolation(
       mode,
       typeof cgroups === 'string' ? null : cgroups,
       lacking,
@@ -171,10 +180,11 @@ export class Isolation {
       options.shown ?? [],
       options.network ?? true,
       options.processes ?? DEFAULT_PROCESSES,
-      ownsUids(mode) ? limitOfProcesses() : null,
+      hasIds ? limitOfProcesses() : null,
       accounts,
-      directories.length > 0 && noImages === null ? new Images(directories) : null,
+      wantsImages && noImages === null ? new Images(directories, fetch && fetched) : null,
     );
+    return made;
   }
 
   /** How an agent that is not root becomes an account of a user; null: it needs nobody, or there are none. */
@@ -207,6 +217,24 @@ export class Isolation {
     if (id === undefined)
       throw Object.assign(new Error('all accounts for runs are in use'), { code: 'EAGAIN' });
     return id;
+  }
+
+  /** An account that an agent which is root fetches an image as. Throws where all are in use. */
+  private fetcher(): Dropped {
+    const uid = this.takeId(null)!;
+    let isDone: Promise<void> | null = null;
+    const end = async (): Promise<void> => {
+      this.killAll(uid);
+      await this.killing.get(uid);
+      this.putBackId(uid, true);
+    };
+    return {
+      ...{ uid, words: dropTo(uid) },
+      done: () => {
+        isDone ??= end();
+        return isDone;
+      },
+    };
   }
 
   /** No process of its run is left. `isAccount`: it was an account, and has files perhaps. */
@@ -270,7 +298,7 @@ export class Isolation {
     return this.accounts?.isKnown(user) ?? true;
   }
 
-  /** Whether `imageOf` can tell at once; otherwise the image is being read. */
+  /** Whether `imageOf` can tell at once; otherwise the image is being read or fetched. */
   knowsImage(name: string | null): boolean {
     return name === null || (this.images?.isKnown(name) ?? true);
   }

@@ -129,7 +129,7 @@ export class Launcher {
       memoryMb: limits.memoryMb,
       cpus: limits.cpus,
     };
-    if (image !== null) record.image = { digest: image.digest };
+    if (image !== null) record.image = { digest: image.digest, root: image.root };
     if (command.terminal !== null) record.terminal = true;
     const { outputs: wanted = [], checkpoint, stagedS } = assignment;
     if (stagedS !== undefined) record.stagedS = stagedS;

@@ -41,7 +41,7 @@ export interface RunRecord extends RunName {
   /** The directory of its control group; null: it has none. */
   cgroup: string | null;
   /** What its image is; left out: it runs in none. */
-  image?: { digest: string | null };
+  image?: { digest: string | null; root?: string };
   /** It has a terminal; left out: it has none. */
   terminal?: true;
   /** null: no limit. */

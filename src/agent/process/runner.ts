@@ -157,6 +157,10 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     this.isolation = isolation;
     if (isolation.accounts) isolation.accounts.onFound = () => this.launchWaiting();
     if (isolation.images) isolation.images.onKnown = () => this.launchWaiting();
+    const fetched = isolation.images?.fetched;
+    if (fetched)
+      fetched.inUse = () =>
+        new Set([...this.lives].flatMap(([, life]) => ('run' in life ? (life.run.image?.root ?? []) : [])));
     this.slots = new Slots(stateDir);
     // Accounts of runs have to get to their directories, and to nothing else here.
     if (isolation.hasAccounts) for (const dir of [stateDir, this.slots.dir]) chmodSync(dir, 0o711);
@@ -363,6 +367,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     this.closed = true;
     if (this.isolation.accounts) this.isolation.accounts.onFound = () => {};
     if (this.isolation.images) this.isolation.images.onKnown = () => {};
+    this.isolation.images?.fetched?.close();
     clearInterval(this.timer);
     this.effects.stop();
     this.mig?.close();

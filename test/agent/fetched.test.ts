@@ -1,0 +1,148 @@
+/** Images that an agent fetches: each program that can do it here, from registries on this host. */
+import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { FetchOptions } from '../../src/agent/process/fetched.js';
+import {
+  atRegistry,
+  findImageTool,
+  IMAGE_TOOLS,
+  type ImageTool,
+} from '../../src/agent/process/image-tools.js';
+import { Isolation } from '../../src/agent/process/isolation.js';
+import { processesOfRun } from '../../src/agent/process/processes.js';
+import type { ProcessRunner } from '../../src/agent/process/runner.js';
+import { hasRegistry, type Registry, startRegistry } from '../support/registry.js';
+import { complete, endOf, openRunner, script, temporaryDirectory, until } from './support.js';
+
+const mode = (['sandbox', 'user'] as const).find((one) => {
+  try {
+    return Isolation.open({ mode: one, images: [tmpdir()] }, tmpdir(), 'test-probe').images !== null;
+  } catch {
+    return false;
+  }
+});
+const TOLD = 'of the registry\n';
+const tools = IMAGE_TOOLS.map((name) => [name, findImageTool([name])] as const);
+
+it('names without a registry are those of Docker Hub', () => {
+  const at = (registry: string, reference: string) => ({ registry, reference });
+  expect(atRegistry('debian:12')).toEqual(at('docker.io', 'docker.io/library/debian:12'));
+  expect(atRegistry('tools/a:1')).toEqual(at('docker.io', 'docker.io/tools/a:1'));
+  expect(atRegistry('ghcr.io/tools/a')).toEqual(at('ghcr.io', 'ghcr.io/tools/a'));
+  expect(atRegistry('localhost/a')).toEqual(at('localhost', 'localhost/a'));
+  expect(atRegistry('host:5000/a@sha256:0')).toEqual(at('host:5000', 'host:5000/a@sha256:0'));
+});
+
+it('the first program that works is taken; otherwise each says what it lacks', () => {
+  const [found] = tools.filter(([, tool]) => typeof tool !== 'string');
+  if (found) expect(findImageTool(IMAGE_TOOLS)).toBe(found[1]);
+  for (const [name, lacks] of tools)
+    if (typeof lacks === 'string') expect(lacks).toMatch(new RegExp(`^${name}: .`));
+});
+
+describe.runIf(hasRegistry && mode).each(tools)('images fetched by %s', (name, tool) => {
+  let open: Registry;
+  let closed: Registry;
+  /** Of an image here. */
+  let bytes = 0;
+  beforeAll(async () => {
+    if (typeof tool === 'string') return;
+    open = await startRegistry(false, 'made:1', 'made:2', 'made:3');
+    closed = await startRegistry(true, 'tools/own:1');
+  }, 300_000);
+  afterAll(() => {
+    open?.close();
+    closed?.close();
+  });
+
+  async function agent(options: Partial<FetchOptions> = {}, stateDir = temporaryDirectory()) {
+    chmodSync(stateDir, 0o755);
+    const fetch: FetchOptions = {
+      ...{ tool: tool as ImageTool, registries: ['*'], maxBytes: 1e9 },
+      ...options,
+    };
+    const runner = await openRunner({
+      stateDir,
+      isolation: (dir, id) => Isolation.open({ mode: mode!, fetch }, dir, id),
+    });
+    const images = join(stateDir, 'images');
+    return {
+      runner,
+      stateDir,
+      images,
+      count: () => readdirSync(images).filter((each) => /^\w/.test(each)).length,
+    };
+  }
+  const run = (runner: ProcessRunner, id: string, image: string, text = 'cat /etc/told') =>
+    complete(runner, { ...script(id, text), image });
+  /** Like `it`, for a program that works here. */
+  const test = it.skipIf(typeof tool === 'string');
+
+  test('a job runs in it, tame, with the digest of the registry; the next fetches nothing', async () => {
+    const { runner, images, stateDir } = await agent();
+    const image = `${open.host}/made:1`;
+    const end = await run(runner, 'job_1', image, 'cat /etc/told; ls /etc/odd; id -u');
+    expect(end.stdout?.text).toMatch(/^of the registry\n[1-9]\d*\n$/);
+    const told = runner.reports(100).find(({ phase }) => phase === 'STARTED')?.local?.imageDigest;
+    if (name === 'podman' || name === 'docker') expect(told).toBe(open.digest);
+    const [key] = readdirSync(images);
+    const root = join(images, key!, 'root');
+    expect(lstatSync(join(root, 'usr/bin/cat')).mode & 0o6000).toBe(0);
+    expect(existsSync(join(root, 'etc/odd'))).toBe(false);
+    // Nobody who may run here owns it, and nothing is left of what has fetched it.
+    expect([statSync(root).uid, statSync(join(root, 'etc/told')).uid]).toEqual([0, 0]);
+    expect(readdirSync(images)).toEqual([key]);
+    expect(processesOfRun(0, false, `WORK=${join(images, `.part-${key}`, 'work')}`)).toEqual([]);
+    const before = open.requests();
+    expect((await run(runner, 'job_2', image)).stdout?.text).toBe(TOLD);
+    runner.close();
+    const next = await agent({}, stateDir);
+    expect((await run(next.runner, 'job_3', image)).stdout?.text).toBe(TOLD);
+    expect(open.requests()).toBe(before);
+    bytes = (JSON.parse(readFileSync(join(images, key!, 'info'), 'utf8')) as { bytes: number }).bytes;
+  });
+
+  test('a private image is not had, and why is said', async () => {
+    const { runner } = await agent();
+    const image = `${closed.host}/tools/own:1`;
+    expect(await run(runner, 'job_1', image)).toMatchObject({
+      cause: 'LAUNCH_FAILED',
+      message: expect.stringMatching(
+        new RegExp(`^image ${image}: cannot be fetched: ${name}: .*(unauthorized|authentication)`, 's'),
+      ),
+    });
+  });
+
+  test('the cache is bounded: what was not used for the longest goes first, never what runs use', async () => {
+    const { runner, count } = await agent({ maxBytes: bytes * 2.5 });
+    expect((await run(runner, 'job_0', `${open.host}/made:1`)).stdout?.text).toBe(TOLD);
+    runner.start({ ...script('job_1', 'echo up; sleep 1000'), image: `${open.host}/made:1` });
+    const isUp = (): boolean => (runner.freshOutput() ?? []).some(({ text }) => text === 'up\n');
+    await until(isUp, 'the first');
+    await run(runner, 'job_2', `${open.host}/made:2`);
+    await run(runner, 'job_3', `${open.host}/made:3`);
+    expect(count()).toBe(2);
+    // The second had to go: the first runs, though it was used before.
+    const before = open.requests();
+    expect((await run(runner, 'job_4', `${open.host}/made:1`)).stdout?.text).toBe(TOLD);
+    expect(open.requests()).toBe(before);
+    runner.cancel({ jobId: 'job_1', epoch: 1 }, 0);
+    await until(() => endOf(runner, 'job_1') !== undefined, 'its end');
+
+    const small = await agent({ maxBytes: bytes / 2 });
+    expect((await run(small.runner, 'job_5', `${open.host}/made:1`)).message).toMatch(/AGENT_IMAGES_MB/);
+    expect(small.count()).toBe(0);
+  });
+
+  test('images of other registries, and what is none, are not fetched', async () => {
+    const { runner } = await agent({ registries: [open.host] });
+    expect((await run(runner, 'job_1', 'debian:12')).message).toBe(
+      'image debian:12: not available on this machine (AGENT_IMAGES of its agent)',
+    );
+    expect((await run(runner, 'job_2', `${open.host}/none:1`)).message).toMatch(
+      new RegExp(`^image ${open.host}/none:1: cannot be fetched: ${name}: .*(unknown|not found)`, 's'),
+    );
+  });
+});
