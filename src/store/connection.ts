@@ -75,6 +75,7 @@ export class Connection extends Client {
   private owed = false;
   /** Over TLS it is another one than at first. */
   private heard: Socket | null = null;
+  private broken: Error | null = null;
 
   constructor(config: pg.ClientConfig = {}) {
     super(config);
@@ -82,6 +83,10 @@ export class Connection extends Client {
     this.on('drain', () => {
       this.owed = false;
       this.connection.stream.setTimeout(0);
+    });
+    // Between two statements, too, where nobody else listens: that would end the process.
+    this.on('error', (error) => {
+      this.broken ??= error;
     });
     this.connection.on('errorMessage', ({ code }: { code?: string }) => {
       // After a failover this may be a server that has become a replica. The next connection is to whichever server takes writes then.
@@ -99,7 +104,10 @@ export class Connection extends Client {
   // One implementation for all of pg's ways to call it, which are its own business.
   override query: pg.Client['query'] = ((...given: Parameters<pg.Client['query']>) => {
     this.listen();
-    return super.query(...given);
+    const answer: unknown = super.query(...given);
+    const { broken } = this;
+    // Of a connection that is broken `pg` says only that.
+    return broken !== null && answer instanceof Promise ? answer.catch(() => Promise.reject(broken)) : answer;
   }) as pg.Client['query'];
 
   /** Ends it at once; whoever waits for an answer is told why. */

@@ -167,8 +167,9 @@ export const LONG_MS = 120_000;
 const PRISMA_WAIT_MS = 10_000;
 
 /**
- * Runs `work` in a transaction; again, after a short random pause, when the database gave it up for another one
- * (serialization failure 40001, deadlock 40P01). `work` must therefore leave no traces outside the transaction.
+ * Runs `work` in a transaction; again, after a short random pause, when the database gave it up for another one (serialization
+ * failure 40001, deadlock 40P01) or because this process was too busy to go on with it (25P03: it was undone, not committed).
+ * `work` must therefore leave no traces outside the transaction.
  * Any other error is thrown at once: also a lost connection, after which nobody knows whether the commit was done.
  */
 export function transaction<T>(
@@ -204,7 +205,7 @@ const again = <T>({ retries = 8 }: TransactionOptions, run: () => Promise<T>): P
     factor: 2,
     maxTimeout: 250,
     randomize: true,
-    shouldRetry: ({ error }) => isConflict(error),
+    shouldRetry: ({ error }) => isGivenUp(error),
   });
 
 /** PostgreSQL's code for a transaction that takes longer than it may. */
@@ -221,9 +222,6 @@ async function attempt<T>(
   { isolationLevel = 'ReadCommitted', timeoutMs = ATTEMPT_MS }: TransactionOptions,
 ): Promise<T> {
   const client = await pool.connect();
-  // A connection that breaks between two statements is told by the next one. Without a listener it would end the process.
-  const broken = () => {};
-  client.on('error', broken);
   let late: Error | null = null;
   const timer = setTimeout(() => {
     late = Object.assign(new Error(`the transaction took longer than ${timeoutMs} ms`), { code: TIMED_OUT });
@@ -248,7 +246,6 @@ async function attempt<T>(
     throw late ?? error;
   } finally {
     clearTimeout(timer);
-    client.off('error', broken);
     // One of which nobody knows in what state it is goes.
     client.release(!isGood);
   }
@@ -293,16 +290,19 @@ export async function commitWithCopy<T>(
   committed.add(tx);
 }
 
+/** Serialization failure, deadlock, idle in a transaction for too long. */
+const GIVEN_UP: ReadonlySet<unknown> = new Set(['40001', '40P01', '25P03']);
+
 /**
- * Whether the database gave the transaction up for another one, so that doing it again may succeed. PostgreSQL says so by its code;
+ * Whether the database gave the transaction up, so that doing it again may succeed. PostgreSQL says so by its code;
  * Prisma in three shapes: its own P2034; at commit a DriverAdapterError whose cause is `TransactionWriteConflict`; for raw statements
  * P2010 with such an error under `meta.driverAdapterError`.
  */
-export function isConflict(error: unknown): boolean {
+export function isGivenUp(error: unknown): boolean {
   for (let at: unknown = error, depth = 0; at && typeof at === 'object' && depth < 6; depth++) {
     const { code, kind, originalCode, meta, cause } = at as Record<string, unknown>;
     if (code === 'P2034' || kind === 'TransactionWriteConflict') return true;
-    if ([code, originalCode].some((sqlState) => sqlState === '40001' || sqlState === '40P01')) return true;
+    if ([code, originalCode].some((sqlState) => GIVEN_UP.has(sqlState))) return true;
     at = (meta as { driverAdapterError?: unknown } | undefined)?.driverAdapterError ?? cause;
   }
   return false;

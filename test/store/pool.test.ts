@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   type Database,
-  isConflict,
+  isGivenUp,
   openDatabase,
   prismaTransaction,
   type TransactionOptions,
@@ -139,6 +139,18 @@ describe.each(kinds)('a transaction %s', (_, inTransaction) => {
     expect(await amounts()).toEqual([{ amount: 2 }, { amount: 2 }]);
   });
 
+  test('that this process was too busy to go on with is tried again', async () => {
+    let attempts = 0;
+    await inTransaction(async (run) => {
+      if (++attempts === 1) await run('SET LOCAL idle_in_transaction_session_timeout = 50');
+      await run('UPDATE account SET amount = amount + 1 WHERE id = 1');
+      if (attempts === 1) await sleep(500);
+      await run('UPDATE account SET amount = amount + 1 WHERE id = 2');
+    });
+    expect(attempts).toBe(2);
+    expect(await amounts()).toEqual([{ amount: 1 }, { amount: 1 }]);
+  });
+
   test('throws other errors at once, and what had been written is undone', async () => {
     let attempts = 0;
     const failing = inTransaction(async (run) => {
@@ -213,15 +225,15 @@ test('a failed statement that nobody noticed is no commit', async () => {
   await expect(careless).rejects.toThrow(/was rolled back/);
 });
 
-test('what is a conflict', () => {
-  expect(isConflict({ code: 'P2034' })).toBe(true);
+test('what the database gave up', () => {
+  expect(isGivenUp({ code: 'P2034' })).toBe(true);
   expect(
-    isConflict({ code: 'P2010', meta: { driverAdapterError: { cause: { originalCode: '40P01' } } } }),
+    isGivenUp({ code: 'P2010', meta: { driverAdapterError: { cause: { originalCode: '40P01' } } } }),
   ).toBe(true);
-  expect(isConflict({ code: '40001' })).toBe(true);
-  expect(isConflict({ code: 'P2002' })).toBe(false);
-  expect(isConflict(new Error('40001'))).toBe(false);
-  expect(isConflict(null)).toBe(false);
+  expect(isGivenUp({ code: '40001' })).toBe(true);
+  expect(isGivenUp({ code: 'P2002' })).toBe(false);
+  expect(isGivenUp(new Error('40001'))).toBe(false);
+  expect(isGivenUp(null)).toBe(false);
 });
 
 test('a statement that takes too long is ended', async () => {
