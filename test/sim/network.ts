@@ -73,8 +73,9 @@ export function storeOver<T extends object = Store>(wire: Wire, process: Process
   });
 }
 
-/** What becomes of an argument on its way. What is asked with a change, such as for its audit entry, is asked here as it is. */
+/** What becomes of an argument on its way. Functions, also those asked with a change, such as for its audit entry, are called here as they are. */
 function sent(argument: unknown): unknown {
+  if (typeof argument === 'function') return argument;
   const asked = Object.entries(argument ?? {}).filter(([, value]) => typeof value === 'function');
   if (asked.length === 0) return structuredClone(argument);
   const without = Object.fromEntries(asked.map(([name]) => [name, undefined]));
