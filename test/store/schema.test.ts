@@ -85,6 +85,15 @@ describe('the core and the schema', () => {
     expect(indexed.filter((column) => found.includes(column))).toEqual([]);
   });
 
+  it('have no default for what may be nothing: what no row has is not copied in at all', async () => {
+    const { rows } = await test.pool.query<{ column: string; hasDefault: boolean }>(
+      `SELECT concat(table_name, '.', column_name) AS column, column_default IS NOT NULL AS "hasDefault" FROM information_schema.columns
+        WHERE table_schema = current_schema() AND table_name IN ('jobs', 'runs') AND is_nullable = 'YES'`,
+    );
+    expect(rows.length).toBeGreaterThan(20);
+    expect(rows.filter(({ hasDefault }) => hasDefault)).toEqual([]);
+  });
+
   it('keep as much as policies may ask for', () => {
     const window = (congestionWindowS: number) => () =>
       parsePolicy({ ...DEFAULT_POLICY, dispatch: { kind: 'diana', congestionWindowS } });
