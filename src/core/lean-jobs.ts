@@ -4,7 +4,7 @@
  *
  * Shared fields are not the object's own: who makes another job of one spreads `fieldsOf(job)`, never the job.
  */
-import type { Job } from './model.js';
+import { type Job, plainJob } from './model.js';
 
 /** Fields in which few jobs are like another. */
 type Own =
@@ -189,55 +189,7 @@ class LeanJob implements Job {
 }
 
 /** All fields of a job as an object's own. */
-export const fieldsOf = (job: Job): Job =>
-  job instanceof LeanJob
-    ? {
-        id: job.id,
-        userId: job.userId,
-        userClass: job.userClass,
-        submittedAt: job.submittedAt,
-        estimateS: job.estimateS,
-        benchmark: job.benchmark,
-        deadline: job.deadline,
-        tasks: job.tasks,
-        cpusPerTask: job.cpusPerTask,
-        memoryMbPerTask: job.memoryMbPerTask,
-        resourcesPerTask: job.resourcesPerTask,
-        devicesPerTask: job.devicesPerTask,
-        tasksPerMachine: job.tasksPerMachine,
-        exclusive: job.exclusive,
-        allAlike: job.allAlike,
-        sameSwitch: job.sameSwitch,
-        parts: job.parts,
-        licenses: job.licenses,
-        resources: job.resources,
-        os: job.os,
-        architecture: job.architecture,
-        machineConstraint: job.machineConstraint,
-        image: job.image,
-        boost: job.boost,
-        priority: job.priority,
-        runTimeLimitS: job.runTimeLimitS,
-        killGraceS: job.killGraceS,
-        application: job.application,
-        project: job.project,
-        groupId: job.groupId,
-        migratedAt: job.migratedAt,
-        eligibleAt: job.eligibleAt,
-        dispatchedAt: job.dispatchedAt,
-        data: job.data,
-        preferences: job.preferences,
-        schedulerId: job.schedulerId,
-        treeMoves: job.treeMoves,
-        avoids: job.avoids,
-        reservationId: job.reservationId,
-        class: job.class,
-        preemptionClass: job.preemptionClass,
-        restartable: job.restartable,
-        promised: job.promised,
-        workflow: job.workflow,
-      }
-    : job;
+export const fieldsOf = (job: Job): Job => (job instanceof LeanJob ? plainJob(job) : job);
 
 /** Different values that are kept, and of those that differ in little, how many are looked through. */
 const KEPT_MAX = 10_000;
@@ -261,53 +213,18 @@ export class LeanJobs {
     const known = this.kept.get(key);
     const found = known?.find((one) => areAlike(one, job));
     if (found !== undefined) return found;
-    const made = sharedOf(job);
     if (this.size++ >= KEPT_MAX) {
       this.kept.clear();
       this.size = 1;
     }
-    if (known === undefined || this.size === 1) this.kept.set(key, [made]);
+    if (known === undefined || this.size === 1) this.kept.set(key, [job]);
     else {
-      known.unshift(made);
+      known.unshift(job);
       if (known.length > LOOKED_AT) known.pop();
     }
-    return made;
+    return job;
   }
 }
-
-/** In one literal, so that all have one shape. */
-const sharedOf = (job: Job): Alike => ({
-  userId: job.userId,
-  userClass: job.userClass,
-  benchmark: job.benchmark,
-  tasks: job.tasks,
-  cpusPerTask: job.cpusPerTask,
-  memoryMbPerTask: job.memoryMbPerTask,
-  resourcesPerTask: job.resourcesPerTask,
-  devicesPerTask: job.devicesPerTask,
-  tasksPerMachine: job.tasksPerMachine,
-  exclusive: job.exclusive,
-  allAlike: job.allAlike,
-  sameSwitch: job.sameSwitch,
-  licenses: job.licenses,
-  resources: job.resources,
-  os: job.os,
-  architecture: job.architecture,
-  machineConstraint: job.machineConstraint,
-  image: job.image,
-  boost: job.boost,
-  runTimeLimitS: job.runTimeLimitS,
-  killGraceS: job.killGraceS,
-  application: job.application,
-  project: job.project,
-  preferences: job.preferences,
-  schedulerId: job.schedulerId,
-  treeMoves: job.treeMoves,
-  reservationId: job.reservationId,
-  class: job.class,
-  preemptionClass: job.preemptionClass,
-  restartable: job.restartable,
-});
 
 const areAlike = (a: Alike, b: Alike): boolean =>
   a.userId === b.userId &&
