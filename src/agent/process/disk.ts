@@ -88,8 +88,8 @@ const LOOK_MS = 60_000;
  * Bytes that directories take with all below them. By du(1), which goes as deep as they do, however many files there are, follows no links, and
  * counts what has two names once. What it cannot see, or has gone, does not count.
  */
-export async function roomOf(directories: readonly string[]): Promise<number> {
-  const { out } = await run('du', ['-skx', '--', ...directories], LOOK_MS);
+export async function roomOf(directories: readonly string[], lookMs = LOOK_MS): Promise<number> {
+  const { out } = await run('du', ['-skx', '--', ...directories], lookMs);
   return [...out.matchAll(/^\d+/gm)].reduce((sum, [kb]) => sum + Number(kb) * 1024, 0);
 }
 

@@ -14,7 +14,9 @@ import {
 } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { hostEnvironment } from '../../platform/environment.js';
+import { roomOf } from './disk.js';
 import { atRegistry, type Image, type ImageTool, isHere, TAME } from './image-tools.js';
 import { processesOfRun } from './processes.js';
 
@@ -159,7 +161,7 @@ export class FetchedImages {
       await done('/bin/chmod', '755', root);
       if (!(await stat(join(root, 'usr')).catch(() => null))?.isDirectory())
         throw new Error('it has no directory /usr');
-      const bytes = await bytesOf(root);
+      const bytes = await roomOf([root], FETCH_MS);
       this.makeRoom(bytes);
       const digest = /^sha256:[0-9a-f]{64}$/m.exec(said)?.[0] ?? null;
       const info: Info = { name, digest, bytes };
@@ -198,9 +200,9 @@ export class FetchedImages {
       });
       const limit = setTimeout(() => end(`not fetched within ${FETCH_MS / 60_000} min`), FETCH_MS);
       const look = setInterval(() => {
-        void bytesOf(part).then((bytes) => {
+        void roomOf([part], FETCH_MS).then((bytes) => {
           if (bytes > LEAVES * this.options.maxBytes) end(this.tooLarge);
-        }, end);
+        });
       }, LOOK_MS);
       this.stop = () => end('the agent stops');
       const over = (error: Error | null): void => {
@@ -282,19 +284,5 @@ function usedMs(dir: string): number {
   }
 }
 
-/** On disk, of a directory with all that is in it. */
-async function bytesOf(dir: string): Promise<number> {
-  const said = await done('/usr/bin/du', '-skx', dir).catch(
-    (error: { stdout?: string }) => error.stdout ?? '',
-  );
-  return Number(/^\d+/.exec(said)?.[0] ?? 0) * 1024;
-}
-
-const done = (command: string, ...args: string[]): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const options = { env: hostEnvironment(), cwd: '/', timeout: FETCH_MS };
-    execFile(command, args, options, (error, stdout) => {
-      if (error) reject(Object.assign(error, { stdout }));
-      else resolve(stdout);
-    });
-  });
+const done = (command: string, ...args: string[]) =>
+  promisify(execFile)(command, args, { env: hostEnvironment(), cwd: '/', timeout: FETCH_MS });
