@@ -3,6 +3,7 @@ import { Client, type Document, ExitCode, ServiceError, untilDone } from '../cli
 import { type Env, pause, REAL_ENV } from '../platform/env.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import { VERSION } from '../platform/version.js';
+import type { RegistryCredentials } from './credentials.js';
 import {
   type AssignmentAction,
   AssignmentsDocument,
@@ -79,6 +80,8 @@ export interface AgentOptions {
   staging?: StagingSource;
   /** What keeps outputs of runs, where something does: it is told of the service. */
   keeper?: Pick<OutputKeeper, 'serve' | 'clean'>;
+  /** What asks for credentials of users, where something does: it is told of the service. */
+  credentials?: Pick<RegistryCredentials, 'serve'>;
   /** What hands over copies of the site's datasets, where something does. */
   exporter?: Pick<DataExporter, 'serve'>;
   /** Between two looks for what is to be handed over. */
@@ -197,7 +200,9 @@ export class Agent {
     this.options.log.info({ site: this.options.site, id: site, identity, host }, 'agent is running');
     await this.untilDone('register', () => this.register(site));
     if (this.stopping.signal.aborted) return;
-    this.options.keeper?.serve({ site, agent: () => this.id });
+    const us = { site, agent: () => this.id };
+    this.options.keeper?.serve(us);
+    this.options.credentials?.serve(us);
     await Promise.all([
       this.followAssignments(site),
       this.followInput(site),

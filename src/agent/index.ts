@@ -1,5 +1,6 @@
 /** The agent: `new Agent({ runner, … }).start()` with a runner of real processes or of simulated ones. */
 export { Agent, type AgentLog, type AgentMachine, type AgentOptions } from './agent.js';
+export { type AskLogin, RegistryCredentials } from './credentials.js';
 export { findDevices, type HostDevice } from './devices.js';
 export * as documents from './documents.gql.js';
 export { Adapter } from './external/adapter.js';

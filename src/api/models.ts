@@ -98,6 +98,7 @@ export interface ReservePayloadModel {
 export type UserModel = rows.UserRow;
 export type ApiKeyModel = rows.ApiKeyRow;
 export type SessionModel = rows.SessionRow;
+export type RegistryCredentialModel = rows.RegistryCredentialRow;
 export type WebhookModel = rows.WebhookRow;
 export type WebhookSecretPayloadModel = WebhookWithSecret;
 export type JobModel = rows.JobRow;

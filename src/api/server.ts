@@ -8,6 +8,7 @@ import express, { type Request, type RequestHandler } from 'express';
 import type { GraphQLFormattedError } from 'graphql';
 import type { Logger } from 'pino';
 import type { Scheduler } from '../core/scheduler.js';
+import type { Secrets } from '../platform/secrets.js';
 import type { KeyHolder } from '../store/directory/keys.js';
 import type { SessionHolder } from '../store/directory/sign-ins.js';
 import { type Directory, isSession } from '../store/directory.js';
@@ -65,6 +66,8 @@ export interface ApiParts {
   testWebhook(id: number): Promise<WebhookAnswer | null>;
   /** Whose mail about what a token in a mail ends; null: it is none of ours. */
   unsubscribeToken(token: string): Promise<{ userId: number; kinds: MailKind[] } | null>;
+  /** Encrypts what is kept for users; null: the operator has given no key. */
+  secrets: Secrets | null;
   log: Logger;
   metrics: ApiMetrics;
   /** What stands in the way of answering requests, as far as is known without asking anybody; null: nothing. */

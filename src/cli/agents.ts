@@ -9,6 +9,7 @@ import {
   Agent,
   type AgentMachine,
   type AgentOptions,
+  type AskLogin,
   CLOSED,
   DataExporter,
   ExternalRunner,
@@ -29,6 +30,7 @@ import {
   OutputKeeper,
   Power,
   ProcessRunner,
+  RegistryCredentials,
   type Runner,
   SimulatedRunner,
   Slurm,
@@ -46,6 +48,7 @@ import type { Logger } from '../platform/log.js';
 import { note } from './command.js';
 import { ADMIN_KEY_FILE, agentKeyFile } from './connect.js';
 import { CliError, ExitCode } from './errors.js';
+import { SECRETS_KEY_FILE } from './secrets.js';
 
 export interface AgentAccess {
   url: string;
@@ -79,12 +82,14 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       datasetsBytes: config.agentDatasetsMb === 0 ? null : config.agentDatasetsMb * 1e6,
       urls: urlsOf(config),
     });
+    const credentials = new RegistryCredentials(client);
     const devices = await findDevices(config.agentDevices, config.agentStateDir);
     const runner = await ProcessRunner.open({
       devices,
       stateDir: config.agentStateDir,
       baseEnvironment: jobEnvironment(config.agentEnvironment),
-      isolation: (stateDir, id) => isolation(config, log, access().site, stateDir, id, devices.length > 0),
+      isolation: (stateDir, id) =>
+        isolation(config, log, access().site, stateDir, id, devices.length > 0, credentials.of),
       outputLimitBytes: config.agentOutputBytes,
       diskLimitMb: config.agentRunDiskMb || null,
       cpuExcessS: config.agentCpuExcessS || null,
@@ -116,6 +121,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
       runner: staging,
       staging,
       keeper,
+      credentials,
       exporter,
       power,
       identity,
@@ -164,6 +170,7 @@ function isolation(
   stateDir: string,
   id: string,
   hasDevices: boolean,
+  login: AskLogin,
 ): Isolation {
   const [first, last] = config.agentUids.split('-').map(Number) as [number, number];
   const open = Isolation.open(
@@ -179,13 +186,15 @@ function isolation(
       network: config.agentNetwork,
       processes: config.agentRunProcesses,
       images: config.agentImages,
-      fetch: fetching(config, log),
+      fetch: fetching(config, log, login),
     },
     stateDir,
     id,
   );
   log.info({ isolation: open.mode, lacking: open.lacking }, open.said);
-  const files = [ADMIN_KEY_FILE, 'postgres.password'].map((name) => join(config.home, name));
+  const files = [ADMIN_KEY_FILE, SECRETS_KEY_FILE, 'postgres.password'].map((name) =>
+    join(config.home, name),
+  );
   const exposed = open.exposed([
     ...files,
     agentKeyFile(config.home, site),
@@ -217,7 +226,7 @@ function isolation(
 }
 
 /** How images are fetched; null: they are not, or cannot be. */
-function fetching(config: Config, log: Logger): FetchOptions | null {
+function fetching(config: Config, log: Logger, login: AskLogin): FetchOptions | null {
   const { agentImageRegistries: registries, agentImageTools: tools, agentImagesMb } = config;
   if (registries.length === 0) return null;
   const tool = findImageTool(tools.length === 0 ? IMAGE_TOOLS : (tools as ImageToolName[]));
@@ -225,7 +234,7 @@ function fetching(config: Config, log: Logger): FetchOptions | null {
     log.error({}, `images cannot be fetched (AGENT_IMAGE_TOOLS): ${tool}`);
     return null;
   }
-  return { tool, registries, maxBytes: agentImagesMb * 1e6 };
+  return { tool, registries, maxBytes: agentImagesMb * 1e6, login };
 }
 
 function accountsOf(config: Config, log: Logger): Accounts | null {
@@ -360,7 +369,10 @@ export function simulatedAgent(config: Config, log: Logger, access: () => AgentA
 }
 
 interface Serving
-  extends Pick<AgentOptions, 'identity' | 'machines' | 'staging' | 'keeper' | 'exporter' | 'load'> {
+  extends Pick<
+    AgentOptions,
+    'identity' | 'machines' | 'staging' | 'keeper' | 'credentials' | 'exporter' | 'load'
+  > {
   runner: Runner;
   power?: Power;
 }
@@ -380,7 +392,7 @@ function agentPart(
     async start() {
       const { url, key, site, onRefused, ...rest } = access();
       const opened = await open({ url, key, site, ...rest });
-      const { power, runner: own, identity, staging, keeper, exporter, load } = opened;
+      const { power, runner: own, identity, staging, keeper, credentials, exporter, load } = opened;
       measuring = power;
       measuring?.start();
       runner = own;
@@ -394,6 +406,7 @@ function agentPart(
         ...{ runner: own, identity },
         ...(staging && { staging }),
         ...(keeper && { keeper }),
+        ...(credentials && { credentials }),
         ...(exporter && { exporter }),
         ...(load && { load }),
         get machines() {

@@ -33,6 +33,7 @@ import { apiConfig } from './api-config.js';
 import { healthPart } from './health.js';
 import { patiently } from './patiently.js';
 import { Readiness } from './readiness.js';
+import { openSecrets, sealAnew } from './secrets.js';
 
 /** What every process has. */
 export interface ProcessContext {
@@ -227,6 +228,7 @@ export function serviceParts(
     onError: (error) => log.warn({ err: error }, 'the removal of old files failed; trying again'),
   });
   const { wake } = (engine ?? waker)!;
+  const secrets = openSecrets(config);
   const api = createApi({
     store,
     directory,
@@ -237,6 +239,7 @@ export function serviceParts(
     mirror,
     wake,
     testWebhook: webhookTester(callbacks),
+    secrets,
     unsubscribeToken: async (token) => readToken(await secret(), token),
     config: apiConfig(config),
     log,
@@ -246,6 +249,7 @@ export function serviceParts(
   });
   return waiting([
     ...parts,
+    ...(secrets ? [{ name: 'secrets', start: () => sealAnew(secrets, directory, log) }] : []),
     { name: 'files', start: () => sweep.start(), stop: () => sweep.stop() },
     {
       name: 'events',

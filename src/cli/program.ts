@@ -50,6 +50,10 @@ const MODULES: readonly { commands: readonly string[]; add: () => Promise<(progr
     add: async () => (await import('./commands/webhooks.js')).addWebhooks,
   },
   {
+    commands: ['registries'],
+    add: async () => (await import('./commands/registries.js')).addRegistries,
+  },
+  {
     commands: ['usage', 'lost', 'classes', 'audit'],
     add: async () => (await import('./commands/records.js')).addRecords,
   },

@@ -72,6 +72,19 @@ export const VARIABLES = {
     true,
     'API key for the command line and agents; by default the one in SWITCHYARD_HOME/admin.key.',
   ),
+  secretsKey: optional(
+    'SECRETS_KEY',
+    '32 bytes in base64, or a file that contains them',
+    /^[^\0]+$/,
+    true,
+    'Key that encrypts what the service stores for users (registry credentials), the same for all API processes; by default the one in SWITCHYARD_HOME/secrets.key with the built-in database, otherwise none. Back it up apart from the database.',
+  ),
+  secretsKeysOld: list(
+    'SECRETS_KEYS_OLD',
+    'keys as in SECRETS_KEY',
+    () => true,
+    'Former keys, which only decrypt (docs/operations/users.md).',
+  ),
   logLevel: choice(
     'LOG_LEVEL',
     ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],

@@ -212,6 +212,7 @@ export const LIMIT_VARIABLES = {
     'Password sessions of one user; a further one ends the least recently used.',
   ),
   userWebhooks: settable('LIMIT_USER_WEBHOOKS', 20, 0, 1_000, 'Webhooks of one user.'),
+  userRegistries: settable('LIMIT_USER_REGISTRIES', 20, 0, 1_000, 'Registry credentials of one user.'),
   subscriptionsOpen: settable(
     'LIMIT_SUBSCRIPTIONS',
     2_000,
@@ -769,6 +770,11 @@ export const FIXED_LIMITS = {
     'Characters in the address of a peer, or of the endpoint of a webhook.',
     'SetPeerInput.url',
     'CreateWebhookInput.url',
+  ),
+  registryPasswordChars: fixed(
+    8_000,
+    'Characters in a password for a registry.',
+    'SetRegistryCredentialInput.password',
   ),
   formerSecretS: fixed(
     604_800,

@@ -11,6 +11,7 @@ import { machineChanges } from './directory/machines.js';
 import { mailChanges } from './directory/mail.js';
 import { peerChanges } from './directory/peers.js';
 import { policyChanges } from './directory/policies.js';
+import { registryChanges } from './directory/registries.js';
 import { schedulerChanges } from './directory/schedulers.js';
 import { signInChanges } from './directory/sign-ins.js';
 import { siteChanges } from './directory/sites.js';
@@ -52,5 +53,6 @@ export function openDirectory(database: Pick<Database, 'prisma' | 'pool'>) {
     ...dataChanges(change),
     ...webhookChanges(change, database),
     ...mailChanges(change, database),
+    ...registryChanges(change, database),
   };
 }

@@ -77,6 +77,10 @@ export interface SignInRow {
 }
 /** Without its secrets. */
 export type WebhookRow = Plain<Omit<Prisma.WebhookModel, 'secret' | 'formerSecret' | 'version' | 'cursor'>>;
+/** Without its secret. */
+export type RegistryCredentialRow = Plain<
+  Pick<Prisma.RegistryCredentialModel, 'registry' | 'username' | 'setAt' | 'lastUsedAt'>
+>;
 export type MailSettingsRow = Plain<Prisma.MailSettingsModel>;
 export type PolicyRow = Plain<Prisma.PolicyModel>;
 export type AuditRow = Plain<Prisma.AuditModel>;

@@ -1,19 +1,18 @@
 /** Images that an agent fetches: each program that can do it here, from registries on this host. */
-import { chmodSync, existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FetchOptions } from '../../src/agent/process/fetched.js';
-import {
-  atRegistry,
-  findImageTool,
-  IMAGE_TOOLS,
-  type ImageTool,
-} from '../../src/agent/process/image-tools.js';
+import type { Login } from '../../src/agent/credentials.js';
+import type { FetchOptions, Requester } from '../../src/agent/process/fetched.js';
+import { findImageTool, IMAGE_TOOLS, type ImageTool } from '../../src/agent/process/image-tools.js';
 import { Isolation } from '../../src/agent/process/isolation.js';
 import { processesOfRun } from '../../src/agent/process/processes.js';
 import type { ProcessRunner } from '../../src/agent/process/runner.js';
-import { hasRegistry, type Registry, startRegistry } from '../support/registry.js';
+import type { RunName } from '../../src/agent/runner.js';
+import { atRegistry } from '../../src/platform/images.js';
+import { hasRegistry, type Registry, startRegistry, USER } from '../support/registry.js';
 import { complete, endOf, openRunner, script, temporaryDirectory, until } from './support.js';
 
 const mode = (['sandbox', 'user'] as const).find((one) => {
@@ -24,6 +23,20 @@ const mode = (['sandbox', 'user'] as const).find((one) => {
   }
 });
 const TOLD = 'of the registry\n';
+
+/** Command lines and environments of all processes. */
+const processesNow = (): string[] =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) =>
+      ['cmdline', 'environ'].flatMap((file) => {
+        try {
+          return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+        } catch {
+          return [];
+        }
+      }),
+    );
 const tools = IMAGE_TOOLS.map((name) => [name, findImageTool([name])] as const);
 
 it('names without a registry are those of Docker Hub', () => {
@@ -60,7 +73,7 @@ describe.runIf(hasRegistry && mode).each(tools)('images fetched by %s', (name, t
   async function agent(options: Partial<FetchOptions> = {}, stateDir = temporaryDirectory()) {
     chmodSync(stateDir, 0o755);
     const fetch: FetchOptions = {
-      ...{ tool: tool as ImageTool, registries: ['*'], maxBytes: 1e9 },
+      ...{ tool: tool as ImageTool, registries: ['*'], maxBytes: 1e9, login: async () => 'none is stored' },
       ...options,
     };
     const runner = await openRunner({
@@ -75,8 +88,8 @@ describe.runIf(hasRegistry && mode).each(tools)('images fetched by %s', (name, t
       count: () => readdirSync(images).filter((each) => /^\w/.test(each)).length,
     };
   }
-  const run = (runner: ProcessRunner, id: string, image: string, text = 'cat /etc/told') =>
-    complete(runner, { ...script(id, text), image });
+  const run = (runner: ProcessRunner, id: string, image: string, text = 'cat /etc/told', user = 'ada') =>
+    complete(runner, { ...script(id, text), image, user });
   /** Like `it`, for a program that works here. */
   const test = it.skipIf(typeof tool === 'string');
 
@@ -84,6 +97,7 @@ describe.runIf(hasRegistry && mode).each(tools)('images fetched by %s', (name, t
     const { runner, images, stateDir } = await agent();
     const image = `${open.host}/made:1`;
     const end = await run(runner, 'job_1', image, 'cat /etc/told; ls /etc/odd; id -u');
+    expect(end.message).toBeNull();
     expect(end.stdout?.text).toMatch(/^of the registry\n[1-9]\d*\n$/);
     const told = runner.reports(100).find(({ phase }) => phase === 'STARTED')?.local?.imageDigest;
     if (name === 'podman' || name === 'docker') expect(told).toBe(open.digest);
@@ -110,10 +124,90 @@ describe.runIf(hasRegistry && mode).each(tools)('images fetched by %s', (name, t
     expect(await run(runner, 'job_1', image)).toMatchObject({
       cause: 'LAUNCH_FAILED',
       message: expect.stringMatching(
-        new RegExp(`^image ${image}: cannot be fetched: ${name}: .*(unauthorized|authentication)`, 's'),
+        new RegExp(
+          `^image ${image}: cannot be fetched: ${name}: .*(unauthorized|authentication).*If the image is private: none is stored$`,
+          's',
+        ),
       ),
     });
   });
+
+  it.runIf(mode === 'sandbox' && typeof tool !== 'string')(
+    'a private image is had with the credential of its user, which nobody sees, and by this user alone',
+    async () => {
+      const image = `${closed.host}/tools/own:1`;
+      const logins: Record<string, Login | string> = { ada: USER, bob: 'bob has none' };
+      const asked: unknown[] = [];
+      const login = async (by: RunName): Promise<Login | string> => {
+        asked.push(by);
+        return logins[(by as Requester).user]!;
+      };
+      const { runner, images, stateDir, count } = await agent({ login });
+      mkdirSync(join(images, '.part-x/work/login'), { recursive: true });
+      const seen = new Set<string>();
+      const look = setInterval(() => {
+        for (const said of processesNow()) seen.add(said);
+      }, 20);
+      expect((await run(runner, 'job_1', image)).stdout?.text).toBe(TOLD);
+      clearInterval(look);
+      expect([...seen].some((said) => said.includes(image))).toBe(true);
+      const isEnvironment = name === 'apptainer' || name === 'singularity';
+      for (const said of isEnvironment ? [] : seen) expect(said).not.toContain(USER.password);
+      expect(asked).toHaveLength(1);
+      const auth = Buffer.from(`${USER.username}:${USER.password}`).toString('base64');
+      expect(spawnSync('grep', ['-rlE', `${USER.password}|${auth}`, stateDir]).status).toBe(1);
+
+      // Neither another user, nor the same name under the account of another.
+      const refused = {
+        cause: 'LAUNCH_FAILED',
+        message: expect.stringMatching(/If the image is private: bob has none$/),
+      };
+      expect(await run(runner, 'job_2', image, 'cat /etc/told', 'bob')).toMatchObject(refused);
+      const before = closed.requests();
+      expect((await run(runner, 'job_3', image)).stdout?.text).toBe(TOLD);
+      expect([closed.requests(), asked.length]).toEqual([before, 2]);
+      runner.close();
+
+      const next = await agent({ login }, stateDir);
+      // What an agent had left that was killed while it fetched.
+      expect(existsSync(join(images, '.part-x/work/login'))).toBe(false);
+      expect((await run(next.runner, 'job_4', image)).stdout?.text).toBe(TOLD);
+      expect(await run(next.runner, 'job_5', image, 'true', 'bob')).toMatchObject(refused);
+      logins.bob = { ...USER, password: 'wrong-7' };
+      const wrong = await run(next.runner, 'job_6', image, 'true', 'bob');
+      expect(wrong.message).toMatch(/unauthorized.*\(with the credential of bob for /s);
+      expect(wrong.message).not.toContain('wrong-7');
+      // Stored anew, it is tried at once.
+      logins.bob = USER;
+      expect((await run(next.runner, 'job_7', image, 'cat /etc/told', 'bob')).stdout?.text).toBe(TOLD);
+      expect(count()).toBe(2);
+    },
+  );
+
+  it.skipIf(typeof tool === 'string')(
+    'without a sandbox around jobs no credential is asked for; while the service does not answer, the run waits',
+    async () => {
+      const image = `${closed.host}/tools/own:1`;
+      let asked = 0;
+      const login = async () => {
+        if (++asked === 1) throw new Error('no answer');
+        return 'bob has none';
+      };
+      const { runner } = await agent({ login });
+      const { message } = await run(runner, 'job_1', image);
+      expect(message).toMatch(mode === 'sandbox' ? /bob has none$/ : /only where jobs run in a sandbox/);
+      expect(asked).toBe(mode === 'sandbox' ? 2 : 0);
+      const stateDir = temporaryDirectory();
+      chmodSync(stateDir, 0o755);
+      const fetch = { tool: tool as ImageTool, registries: ['*'], maxBytes: 1e9, login };
+      const open = await openRunner({
+        stateDir,
+        isolation: (dir, id) => Isolation.open({ mode: 'user', fetch }, dir, id),
+      });
+      expect((await run(open, 'job_2', image)).message).toMatch(/only where jobs run in a sandbox/);
+      expect(asked).toBe(mode === 'sandbox' ? 2 : 0);
+    },
+  );
 
   test('the cache is bounded: what was not used for the longest goes first, never what runs use', async () => {
     const { runner, count } = await agent({ maxBytes: bytes * 2.5 });

@@ -301,7 +301,7 @@ const LISTS: Excused = {
   'a view of what waits, as a policy with a tree sees it at one instant': [
     ...['Scheduler.channels', 'Tree.channels', 'Channel.classes', 'Channel.branches'],
   ],
-  'bounded for each user, by limits': ['Query.webhooks', 'User.sessions'],
+  'bounded for each user, by limits': ['Query.registryCredentials', 'Query.webhooks', 'User.sessions'],
 };
 
 test('JSON: only where the content is the user’s', () => {

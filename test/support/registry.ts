@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { makeImage } from './image.js';
 
-const USER = { userName: 'ada', secret: 'of-the-registry-7' };
+export const USER = { username: 'ada', password: 'of-the-registry-7' };
 
 /** What is needed for a registry with an image in it. */
 export const hasRegistry =
@@ -30,12 +30,12 @@ export async function startRegistry(isPrivate: boolean, ...names: string[]): Pro
   const dir = mkdtempSync('/tmp/switchyard-registry-');
   const hash = execFileSync(
     'perl',
-    ['-e', 'print crypt($ARGV[0], q($2y$05$abcdefghijklmnopqrstuu))', USER.secret],
+    ['-e', 'print crypt($ARGV[0], q($2y$05$abcdefghijklmnopqrstuu))', USER.password],
     {
       encoding: 'utf8',
     },
   );
-  writeFileSync(join(dir, 'htpasswd'), `${USER.userName}:${hash}\n`);
+  writeFileSync(join(dir, 'htpasswd'), `${USER.username}:${hash}\n`);
   const config = {
     version: '0.1',
     storage: { filesystem: { rootdirectory: join(dir, 'data') } },
@@ -68,7 +68,7 @@ export async function startRegistry(isPrivate: boolean, ...names: string[]): Pro
   chmodSync(join(root, 'usr/bin/cat'), 0o4755);
   execFileSync('mknod', ['-m', '666', join(root, 'etc/odd'), 'c', '1', '5']);
   execFileSync('tar', ['-C', root, '-cf', join(dir, 'image.tar'), '.']);
-  const auth = Buffer.from(`${USER.userName}:${USER.secret}`).toString('base64');
+  const auth = Buffer.from(`${USER.username}:${USER.password}`).toString('base64');
   writeFileSync(join(dir, 'auth'), JSON.stringify({ auths: { [host]: { auth } } }));
   podman('import', join(dir, 'image.tar'), 'localhost/made');
   for (const name of names)

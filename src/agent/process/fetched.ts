@@ -1,6 +1,12 @@
-/** Images that the agent has fetched from registries: unpacked, bounded, each fetched once however many runs want it, none taken from a run. */
+/**
+ * Images that the agent has fetched from registries: unpacked, bounded, each fetched once however many runs want it, none taken from a run.
+ *
+ * What anybody can fetch is for all. Only what cannot be had without a credential is fetched with that of the run's user, and is then for this
+ * user alone: another gets it with a credential of their own, or not at all. So nobody is asked whether a copy that is here may still be used,
+ * and runs go on while a registry does not answer; a right that ends at the registry ends here when the copy goes.
+ */
 import { execFile, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   chownSync,
   mkdirSync,
@@ -16,8 +22,11 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { hostEnvironment } from '../../platform/environment.js';
+import { atRegistry, HUB } from '../../platform/images.js';
+import type { AskLogin, Login } from '../credentials.js';
+import { type RunName, runKey } from '../runner.js';
 import { roomOf } from './disk.js';
-import { atRegistry, type Image, type ImageTool, isHere, TAME } from './image-tools.js';
+import { type Image, type ImageTool, isHere, TAME } from './image-tools.js';
 import { processesOfRun } from './processes.js';
 
 export interface FetchOptions {
@@ -26,7 +35,12 @@ export interface FetchOptions {
   registries: readonly string[];
   /** Of all fetched images together. */
   maxBytes: number;
+  /** Asked for what a registry wants that refuses an image to anybody. null: what is one user's alone could not be kept from jobs of others. */
+  login: AskLogin | null;
 }
+
+/** A run that wants an image, and whose it is. */
+export type Requester = RunName & { user: string };
 
 /** Another account than the agent's. */
 export interface Dropped {
@@ -42,6 +56,21 @@ interface Info {
   name: string;
   digest: string | null;
   bytes: number;
+  /** Whose it is alone. Left out: everybody's. */
+  user?: string;
+}
+
+/** Its directory is named by chance where it is not everybody's: others cannot guess it. */
+type Kept = Info & { dir: string };
+
+/** `byTool`: the program that fetches has failed, most often because of the answer of the registry. */
+class FetchError extends Error {
+  constructor(
+    message: string,
+    readonly byTool: boolean,
+  ) {
+    super(message);
+  }
 }
 
 const FETCH_MS = 3_600_000;
@@ -49,13 +78,20 @@ const LOOK_MS = 2_000;
 /** Before the same is tried again. */
 const FAILED_MS = 60_000;
 const FAILED_MAX = 1_000;
+const UNSAFE = 'it is fetched only where jobs run in a sandbox (SWITCHYARD_ISOLATION of the agent)';
+/** After the service has not answered. */
+const ASK_MS = 5_000;
 const SAID_CHARS = 500;
 
 export class FetchedImages {
-  /** By key. */
-  private readonly images = new Map<string, Info>();
-  private readonly fetching = new Set<string>();
-  private readonly failed = new Map<string, { message: string; untilMs: number }>();
+  /** By place. */
+  private readonly images = new Map<string, Kept>();
+  /** Keys of runs whose images are being fetched, or are in the line. */
+  private readonly waiting = new Set<string>();
+  /** By key of the run. */
+  private readonly problems = new Map<string, string>();
+  /** By what was tried. */
+  private readonly failed = new Map<string, { error: FetchError; untilMs: number }>();
   /** One is fetched at a time. */
   private turn: Promise<void> = Promise.resolve();
   private stop: (() => void) | null = null;
@@ -74,13 +110,15 @@ export class FetchedImages {
     private readonly onFetched: () => void,
   ) {
     mkdirSync(dir, { recursive: true, mode: 0o711 });
-    for (const key of readdirSync(dir)) {
-      const info = key.startsWith('.') ? null : infoIn(join(dir, key));
-      if (info !== null) this.images.set(key, info);
+    for (const name of readdirSync(dir)) {
+      const info = name.startsWith('.') ? null : infoIn(join(dir, name));
+      if (info !== null && (info.user === undefined || options.login !== null))
+        this.images.set(placeOf(info.name, info.user), { ...info, dir: name });
       else {
-        // An agent that was killed while it fetched.
-        endAll(join(dir, key, 'work'));
-        void rm(join(dir, key), { recursive: true, force: true }).catch(() => {});
+        // An agent that was killed while it fetched, or that could keep them apart.
+        rmSync(join(dir, name, 'work/login'), { recursive: true, force: true });
+        endAll(join(dir, name, 'work'));
+        void rm(join(dir, name), { recursive: true, force: true }).catch(() => {});
       }
     }
   }
@@ -89,32 +127,32 @@ export class FetchedImages {
     return `images fetched by ${this.options.tool.name} from ${this.options.registries.join(', ')}`;
   }
 
-  /** What is here of this name, which is about to be used; null: nothing. */
-  use(name: string): Image | null {
-    const key = keyOf(name);
-    const info = this.images.get(key);
-    if (info === undefined) return null;
-    utimesSync(join(this.dir, key, 'info'), new Date(), new Date());
-    return { root: join(this.dir, key, 'root'), digest: info.digest };
+  /** What is here of this name for this user, which is about to be used; null: nothing. */
+  use(name: string, user: string): Image | null {
+    const kept = this.find(name, user);
+    if (kept === undefined) return null;
+    utimesSync(join(this.dir, kept.dir, 'info'), new Date(), new Date());
+    return { root: join(this.dir, kept.dir, 'root'), digest: kept.digest };
   }
 
   /** Whether it is here, or will not come, or has just not. Otherwise it is being fetched. */
-  isKnown(name: string): boolean {
-    const key = keyOf(name);
+  isKnown(name: string, by: Requester): boolean {
+    const run = runKey(by);
     const { registries } = this.options;
-    if (this.images.has(key) || this.problemOf(name) !== null) return true;
+    if (this.find(name, by.user) !== undefined || this.problems.has(run)) return true;
     if (!registries.includes('*') && !registries.includes(atRegistry(name).registry)) return true;
-    if (!this.fetching.has(key)) {
-      this.fetching.add(key);
-      this.turn = this.turn.then(() => this.tryToFetch(name, key));
+    if (!this.waiting.has(run)) {
+      this.waiting.add(run);
+      this.turn = this.turn.then(() => this.bring(name, by));
     }
     return false;
   }
 
-  /** Why it could not be fetched; null: that has not been tried lately. */
-  problemOf(name: string): string | null {
-    const failed = this.failed.get(keyOf(name));
-    return failed !== undefined && Date.now() < failed.untilMs ? failed.message : null;
+  /** Why a run has not got its image, which is told once; null: nobody has tried. */
+  problemOf(by: Requester): string | null {
+    const problem = this.problems.get(runKey(by)) ?? null;
+    this.problems.delete(runKey(by));
+    return problem;
   }
 
   close(): void {
@@ -122,30 +160,72 @@ export class FetchedImages {
     this.stop?.();
   }
 
-  private async tryToFetch(name: string, key: string): Promise<void> {
+  private find(name: string, user: string): Kept | undefined {
+    return this.images.get(placeOf(name)) ?? this.images.get(placeOf(name, user));
+  }
+
+  private async bring(name: string, by: Requester): Promise<void> {
+    const run = runKey(by);
     try {
-      if (!this.closed) await this.fetch(name, key);
+      if (!this.closed && this.find(name, by.user) === undefined) await this.fetchFor(name, by);
     } catch (error) {
-      if (this.failed.size >= FAILED_MAX) this.failed.clear();
-      this.failed.set(key, { message: (error as Error).message, untilMs: Date.now() + FAILED_MS });
+      if (!(error instanceof FetchError)) {
+        // The service has not answered, or no account is free: the run waits.
+        setTimeout(() => this.waiting.delete(run), ASK_MS).unref();
+        return;
+      }
+      if (this.problems.size >= FAILED_MAX) this.problems.clear();
+      this.problems.set(run, error.message);
     }
-    this.fetching.delete(key);
+    this.waiting.delete(run);
     if (!this.closed) this.onFetched();
   }
 
-  private async fetch(name: string, key: string): Promise<void> {
+  private async fetchFor(name: string, by: Requester): Promise<void> {
+    try {
+      await this.unlessFailed(placeOf(name), () => this.fetch(name, null));
+    } catch (error) {
+      if (!(error instanceof FetchError && error.byTool)) throw error;
+      const login = this.options.login === null ? UNSAFE : await this.options.login(by);
+      if (typeof login === 'string')
+        throw new FetchError(`${error.message}. If the image is private: ${login}`, false);
+      const tried = hashOf(JSON.stringify([placeOf(name, by.user), login]));
+      await this.unlessFailed(tried, () => this.fetch(name, { ...login, user: by.user }));
+    }
+  }
+
+  /** What has just failed is not tried again. */
+  private async unlessFailed(what: string, fetch: () => Promise<void>): Promise<void> {
+    const before = this.failed.get(what);
+    if (before !== undefined && Date.now() < before.untilMs) throw before.error;
+    try {
+      await fetch();
+    } catch (error) {
+      if (error instanceof FetchError) {
+        if (this.failed.size >= FAILED_MAX) this.failed.clear();
+        this.failed.set(what, { error, untilMs: Date.now() + FAILED_MS });
+      }
+      throw error;
+    }
+  }
+
+  /** @param owner with whose credential, and for whom alone; null: without any, for everybody */
+  private async fetch(name: string, owner: (Login & { user: string }) | null): Promise<void> {
     const { registry, reference } = atRegistry(name);
     const { tool } = this.options;
-    const part = join(this.dir, `.part-${key}`);
+    const dir = owner === null ? hashOf(reference) : randomBytes(16).toString('hex');
+    const part = join(this.dir, `.part-${dir}`);
     const [root, work] = [join(part, 'root'), join(part, 'work')];
     rmSync(part, { recursive: true, force: true });
     const dropped = tool.byDaemon || this.drop === null ? null : this.drop();
     try {
       for (const each of [part, root, work]) mkdirSync(each, { mode: each === part ? 0o711 : 0o700 });
-      if (dropped) for (const each of [root, work]) chownSync(each, dropped.uid, dropped.uid);
+      const own = [root, work, ...loginFiles(join(work, 'login'), registry, owner)];
+      if (dropped) for (const each of own) chownSync(each, dropped.uid, dropped.uid);
       const variables = {
         ...{ HOME: work, XDG_RUNTIME_DIR: work, TMPDIR: work, WORK: work, ROOT: root, IMAGE: reference },
         PLAIN: isHere(registry) ? 'yes' : '',
+        LOGIN: owner === null ? '' : 'yes',
       };
       const environment = { ...hostEnvironment(), ...variables };
       const said = await this.run(
@@ -164,14 +244,17 @@ export class FetchedImages {
       const bytes = await roomOf([root], FETCH_MS);
       this.makeRoom(bytes);
       const digest = /^sha256:[0-9a-f]{64}$/m.exec(said)?.[0] ?? null;
-      const info: Info = { name, digest, bytes };
+      const info: Info = { name, digest, bytes, ...(owner && { user: owner.user }) };
       writeFileSync(join(part, 'info'), JSON.stringify(info), { mode: 0o600 });
-      renameSync(part, join(this.dir, key));
-      this.images.set(key, info);
+      renameSync(part, join(this.dir, dir));
+      this.images.set(placeOf(name, owner?.user), { ...info, dir });
     } catch (error) {
       endAll(work);
       await dropped?.done();
-      throw new Error(`${tool.name}: ${(error as Error).message.trim().slice(-SAID_CHARS)}`);
+      const { message } = error as Error;
+      const byTool = error instanceof FetchError && error.byTool;
+      const how = owner === null ? '' : ` (with the credential of ${owner.user} for ${registry})`;
+      throw new FetchError(`${tool.name}: ${message.trim().slice(-SAID_CHARS)}${how}`, byTool);
     } finally {
       rmSync(part, { recursive: true, force: true });
     }
@@ -213,7 +296,9 @@ export class FetchedImages {
         else reject(why === null ? error : new Error(why));
       };
       child.on('error', over);
-      child.on('close', (code) => over(code === 0 ? null : new Error(err || `it ended with ${code}`)));
+      child.on('close', (code) =>
+        over(code === 0 ? null : new FetchError(err || `it ended with ${code}`, true)),
+      );
     });
   }
 
@@ -224,9 +309,9 @@ export class FetchedImages {
   /** Of what was not used for the longest time. */
   private makeRoom(bytes: number): void {
     const inUse = this.inUse();
-    const free = [...this.images.keys()]
-      .filter((key) => !inUse.has(join(this.dir, key, 'root')))
-      .map((key) => ({ key, usedMs: usedMs(join(this.dir, key)) }))
+    const free = [...this.images]
+      .filter(([, { dir }]) => !inUse.has(join(this.dir, dir, 'root')))
+      .map(([place, kept]) => ({ place, kept, usedMs: usedMs(join(this.dir, kept.dir)) }))
       .sort((a, b) => a.usedMs - b.usedMs);
     let all = bytes;
     for (const info of this.images.values()) all += info.bytes;
@@ -236,15 +321,15 @@ export class FetchedImages {
         throw new Error(
           bytes > this.options.maxBytes ? this.tooLarge : `${this.tooLarge}: runs use the others`,
         );
-      all -= this.images.get(oldest.key)!.bytes;
-      this.remove(oldest.key);
+      all -= oldest.kept.bytes;
+      this.remove(oldest.place, oldest.kept);
     }
   }
 
-  private remove(key: string): void {
-    const trash = join(this.dir, `.trash-${key}-${Date.now()}`);
-    this.images.delete(key);
-    renameSync(join(this.dir, key), trash);
+  private remove(place: string, { dir }: Kept): void {
+    const trash = join(this.dir, `.trash-${dir}-${Date.now()}`);
+    this.images.delete(place);
+    renameSync(join(this.dir, dir), trash);
     void rm(trash, { recursive: true, force: true }).catch(() => {});
   }
 }
@@ -252,7 +337,31 @@ export class FetchedImages {
 /** A tool has the layers, their files and all of them in one at the same time. */
 const LEAVES = 4;
 
-const keyOf = (name: string): string => createHash('sha256').update(atRegistry(name).reference).digest('hex');
+/** Names what is here: of everybody, or of one user. */
+const placeOf = (name: string, user?: string): string =>
+  user === undefined ? atRegistry(name).reference : `${atRegistry(name).reference} ${user}`;
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Puts a login where `ImageTool.fetch` finds it; answers what there is then. */
+function loginFiles(dir: string, registry: string, login: Login | null): string[] {
+  mkdirSync(dir, { mode: 0o700 });
+  if (login === null) return [dir];
+  const auth = Buffer.from(`${login.username}:${login.password}`).toString('base64');
+  const at = registry === HUB ? 'https://index.docker.io/v1/' : registry;
+  const files = {
+    'config.json': JSON.stringify({ auths: { [at]: { auth } } }),
+    username: login.username,
+    password: login.password,
+  };
+  return [
+    dir,
+    ...Object.entries(files).map(([name, text]) => {
+      writeFileSync(join(dir, name), text, { mode: 0o600 });
+      return join(dir, name);
+    }),
+  ];
+}
 
 /** Ends what a tool has left running that has this directory for its files. */
 function endAll(work: string): void {

@@ -22,8 +22,9 @@ export interface ImageTool {
   probe: string;
   /**
    * Shell text that fetches `$IMAGE` and unpacks it into the empty directory `$ROOT`, and writes to its standard output the digest that the
-   * registry has for it, if the program tells. `$WORK` is an empty directory for its own files, which is its home and is removed. `$PLAIN` is
-   * not empty for a registry on this host, which may speak plain HTTP.
+   * registry has for it, if the program tells. `$WORK` is a directory for its own files, which is its home and is removed. `$PLAIN` is
+   * not empty for a registry on this host, which may speak plain HTTP. `$LOGIN` is not empty where `$WORK/login` has a login, which goes when it
+   * has been used: `config.json` as `docker login` writes it, `username` and `password`. It is otherwise an empty directory.
    */
   fetch: string;
   /** A daemon does it, for which this account has a right that others lack: then it is not run as somebody else. */
@@ -45,6 +46,10 @@ const apptainer = (name: 'apptainer' | 'singularity'): ImageTool => {
 mkdir "$WORK/cache" "$WORK/tmp"
 export ${prefix}_CACHEDIR="$WORK/cache" ${prefix}_TMPDIR="$WORK/tmp"
 [ -z "$PLAIN" ] || export ${prefix}_NOHTTPS=true
+if [ -n "$LOGIN" ]; then
+  export ${prefix}_DOCKER_USERNAME="$(cat "$WORK/login/username")" ${prefix}_DOCKER_PASSWORD="$(cat "$WORK/login/password")"
+  rm "$WORK/login/"*
+fi
 ${name} build --force --sandbox "$ROOT" "docker://$IMAGE" >&2`,
     byDaemon: false,
   };
@@ -71,7 +76,8 @@ END
 export CONTAINERS_STORAGE_CONF="$WORK/storage.conf"
 p() { podman --tmpdir "$WORK/tmp" "$@"; }
 trap 'p unshare rm -rf "$WORK/store" "$run"; rm -rf "$run"' EXIT
-p pull --quiet \${PLAIN:+--tls-verify=false} "docker://$IMAGE" >&2
+p pull --quiet \${PLAIN:+--tls-verify=false} \${LOGIN:+--authfile "$WORK/login/config.json"} "docker://$IMAGE" >&2
+rm -f "$WORK/login/"*
 p image inspect --format '{{.Digest}}' "$IMAGE"
 made=$(p create --pull never --network none "$IMAGE" /none)
 p export -o "$WORK/all.tar" "$made"
@@ -82,9 +88,10 @@ tar -x -f "$WORK/all.tar" -C "$ROOT" --no-same-owner`,
     name: 'docker',
     probe: 'docker version',
     fetch: `
-d() { docker --config "$WORK" "$@"; }
+d() { docker --config "$WORK/login" "$@"; }
 had=$(d image inspect --format '{{.Id}}' "$IMAGE" 2>/dev/null || true)
 d pull --quiet "$IMAGE" >&2
+rm -f "$WORK/login/"*
 d image inspect --format '{{index .RepoDigests 0}}' "$IMAGE" | sed 's/.*@//'
 made=$(d create --network none "$IMAGE" /none)
 trap 'd rm "$made"; [ -n "$had" ] || d rmi "$IMAGE"' EXIT
@@ -107,15 +114,6 @@ export function findImageTool(names: readonly ImageToolName[]): ImageTool | stri
   }
   return lacking.join('; ');
 }
-
-/** Where an image comes from: its registry, and its whole name there. What names no registry is one of Docker Hub. */
-export function atRegistry(name: string): { registry: string; reference: string } {
-  const [first = '', ...rest] = name.split('/');
-  if (rest.length > 0 && /[.:]|^localhost$/.test(first)) return { registry: first, reference: name };
-  return { registry: HUB, reference: `${HUB}/${rest.length > 0 ? '' : 'library/'}${name}` };
-}
-
-const HUB = 'docker.io';
 
 /** Whether a registry is on this host: then it needs no TLS. */
 export const isHere = (registry: string): boolean => /^(localhost|127(\.\d+){3})(:\d+)?$/.test(registry);

@@ -6,7 +6,7 @@
 import { execFile } from 'node:child_process';
 import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FetchedImages } from './fetched.js';
+import type { FetchedImages, Requester } from './fetched.js';
 import type { Image } from './image-tools.js';
 import { LaunchError } from './script.js';
 
@@ -38,9 +38,9 @@ export class Images {
   }
 
   /** Whether `of` can tell at once. Otherwise the image is being read or fetched, beside everything else. */
-  isKnown(name: string): boolean {
+  isKnown(name: string, by: Requester): boolean {
     const found = this.find(name);
-    if (found === null) return !isName(name) || (this.fetched?.isKnown(name) ?? true);
+    if (found === null) return !isName(name) || (this.fetched?.isKnown(name, by) ?? true);
     if (this.known.has(found.key)) return true;
     if (!this.asked.has(found.key)) {
       this.asked.add(found.key);
@@ -50,12 +50,12 @@ export class Images {
   }
 
   /** @throws LaunchError where this machine lacks it */
-  of(name: string): Image {
+  of(name: string, by: Requester): Image {
     const found = this.find(name);
     if (found !== null) return { root: found.root, digest: this.known.get(found.key) ?? null };
-    const fetched = isName(name) ? (this.fetched?.use(name) ?? null) : null;
+    const fetched = isName(name) ? (this.fetched?.use(name, by.user) ?? null) : null;
     if (fetched !== null) return fetched;
-    const problem = this.fetched?.problemOf(name) ?? null;
+    const problem = this.fetched?.problemOf(by) ?? null;
     throw new LaunchError(
       problem === null
         ? `image ${name}: not available on this machine (AGENT_IMAGES of its agent)`

@@ -15,7 +15,7 @@ import { accessSync, constants, existsSync, lstatSync, readFileSync, readlinkSyn
 import { dirname, join } from 'node:path';
 import { type Account, type Accounts, LEAST_UID } from './accounts.js';
 import { Cgroups } from './cgroup.js';
-import { type Dropped, FetchedImages, type FetchOptions } from './fetched.js';
+import { type Dropped, FetchedImages, type FetchOptions, type Requester } from './fetched.js';
 import { type IdRange, shareOf } from './ids.js';
 import type { Image } from './image-tools.js';
 import { Images, imageBinds, resolverFiles } from './images.js';
@@ -97,6 +97,9 @@ const KILL_MS = 10_000;
 /** What a job in a sandbox sees besides the system's, whatever the operator says; what is below is its own. */
 const SEEN: readonly string[] = ['/', '/tmp', '/var/tmp', '/dev/shm'];
 
+/** Who asks for which image; null: the system of the host. */
+type ImageRun = Requester & { image: string | null };
+
 export class Isolation {
   /** What the operator is to know at the start, in one line. */
   readonly said: string;
@@ -171,7 +174,13 @@ export class Isolation {
     const hasIds = ownsUids(mode);
     const dir = join(stateDir, 'images');
     const fetched = (onFetched: () => void): FetchedImages =>
-      new FetchedImages(dir, fetch!, hasIds ? () => made.fetcher() : null, onFetched);
+      // What was fetched for one user is hidden from jobs of others by their sandbox.
+      new FetchedImages(
+        dir,
+        mode === 'sandbox' ? fetch! : { ...fetch!, login: null },
+        hasIds ? () => made.fetcher() : null,
+        onFetched,
+      );
     const made: Isolation = new Isolation(
       mode,
       typeof cgroups === 'string' ? null : cgroups,
@@ -299,15 +308,15 @@ export class Isolation {
   }
 
   /** Whether `imageOf` can tell at once; otherwise the image is being read or fetched. */
-  knowsImage(name: string | null): boolean {
-    return name === null || (this.images?.isKnown(name) ?? true);
+  knowsImage(run: ImageRun): boolean {
+    return run.image === null || (this.images?.isKnown(run.image, run) ?? true);
   }
 
   /** What a run takes place in; null: the system of the host. Throws LaunchError where this machine lacks the image. */
-  imageOf(name: string | null): Image | null {
-    if (name === null) return null;
-    if (this.images !== null) return this.images.of(name);
-    throw new LaunchError(`image ${name}: this machine does not run images (AGENT_IMAGES of its agent)`);
+  imageOf(run: ImageRun): Image | null {
+    if (run.image === null) return null;
+    if (this.images !== null) return this.images.of(run.image, run);
+    throw new LaunchError(`image ${run.image}: this machine does not run images (AGENT_IMAGES of its agent)`);
   }
 
   /** The account that the user of a run has here; null: they have none of their own. Throws LaunchError where their jobs may not run. */

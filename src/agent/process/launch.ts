@@ -102,7 +102,7 @@ export class Launcher {
     const ownId = isolation.takeId(account);
     given.ownId = ownId;
     const uid = account?.uid ?? ownId;
-    const image = isolation.imageOf(assignment.image);
+    const image = isolation.imageOf(assignment);
     const host = this.options.devices(key);
     const command = this.command(assignment, slot, { account, uid, ownId, image }, host);
     const limits = limitsOf(assignment);

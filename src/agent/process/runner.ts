@@ -414,9 +414,9 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     for (const key of this.lives.waiting) {
       const life = this.lives.get(key);
       if (life?.state !== 'WAITING') continue;
-      const { user, image } = life.assignment;
+      const { user } = life.assignment;
       if (!this.mayLaunch()) return;
-      if (unknown.has(user) || !this.isolation.knowsImage(image)) continue;
+      if (unknown.has(user) || !this.isolation.knowsImage(life.assignment)) continue;
       if (!this.isolation.knowsAccountOf(user)) unknown.add(user);
       else if (this.mig === null || this.mig.has(key, unitsOf(life.assignment)))
         this.launch(key, life.assignment);

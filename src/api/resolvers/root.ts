@@ -65,6 +65,7 @@ export const Query: Required<QueryResolvers> = {
   latestCursor: (_, _arguments, { services, viewer }) => services.events.latestCursor(viewer),
   placement: (_, { jobId, spec }, { services, viewer, ...asker }) =>
     services.explain.placement(viewer, jobId ?? null, spec ?? null, asker),
+  registryCredentials: (_, __, { services, viewer }) => services.registries.registryCredentials(viewer),
   webhooks: (_, { userId }, { services, viewer }) => services.webhooks.webhooks(viewer, userId ?? null),
   audit: (_, page, { services, viewer }) => services.people.audit(viewer, page),
   simulation: (_, { id }, { services, viewer }) => services.simulations.simulation(viewer, id),
@@ -209,6 +210,12 @@ export const Mutation: Required<MutationResolvers> = {
   testWebhook: async (_, { input }, { services, viewer }) => ({
     test: await services.webhooks.testWebhook(viewer, input.webhookId),
   }),
+  setRegistryCredential: async (_, { input }, { services, viewer, requestId }) => ({
+    credential: await services.registries.setRegistryCredential(viewer, input, requestId),
+  }),
+  removeRegistryCredential: async (_, { input }, { services, viewer, requestId }) => ({
+    credential: await services.registries.removeRegistryCredential(viewer, input.registry, requestId),
+  }),
   updateQuota: async (_, { input }, { services, viewer, requestId }) => ({
     user: await services.people.updateQuota(viewer, input, requestId),
   }),
@@ -249,6 +256,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.agents.registerAgent(viewer, input, requestId),
   heartbeat: (_, { site, agent, instance, checkpoints }, { services, viewer }) =>
     services.agents.heartbeat(viewer, site, agent ?? null, instance ?? null, checkpoints ?? []),
+  takeRegistryCredential: (_, { input }, { services, viewer }) =>
+    services.registries.takeRegistryCredential(viewer, input),
   reportUse: (_, { input }, { services, viewer }) => services.liveUse.reportUse(viewer, input),
   reportStaging: (_, { site, reports }, { services, viewer }) =>
     services.staging.reportStaging(viewer, site, reports),

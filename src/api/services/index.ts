@@ -19,6 +19,7 @@ import type { ServiceParts } from './parts.js';
 import { createPeopleService } from './people.js';
 import { createPolicyService } from './policy.js';
 import { createRatiosService } from './ratios.js';
+import { createRegistriesService } from './registries.js';
 import { createRerunService } from './rerun.js';
 import { createSharesService } from './shares.js';
 import { createSignInService } from './sign-in.js';
@@ -49,6 +50,7 @@ export function createServices(parts: ServiceParts) {
     people: createPeopleService(parts),
     policy: createPolicyService(parts),
     ratios: createRatiosService(parts),
+    registries: createRegistriesService(parts),
     rerun: createRerunService(parts),
     shares: createSharesService(parts),
     signIn: createSignInService(parts),

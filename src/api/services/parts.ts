@@ -1,6 +1,7 @@
 /** What services are made of, and what they share. */
 import { concernedBy, ROOT, type Scheduler, type WorldChange } from '../../core/index.js';
 import type { Limits } from '../../platform/limits.js';
+import type { Secrets } from '../../platform/secrets.js';
 import type { Blobs } from '../../store/blobs.js';
 import type { Actor, Change, Directory } from '../../store/directory.js';
 import type { Exports } from '../../store/federation/index.js';
@@ -66,6 +67,8 @@ export interface ServiceParts {
   oidcIssuer: string | null;
   /** Whether users may sign in by password. */
   passwords: boolean;
+  /** Encrypts what is kept for users; null: the operator has given no key. */
+  secrets: Secrets | null;
   /** Epoch seconds. */
   now(): number;
   /** An agent was refused a machine: another holds the lease. */

@@ -84,7 +84,7 @@ export const userChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'
     return changed.value.active ? changed.value : null;
   },
 
-  /** What is absent stays. The last active administrator stays one. */
+  /** What is absent stays. The last active administrator stays one. Whoever is deactivated loses what the service keeps to act for them. */
   updateUser(id: number, given: { class?: UserClass; role?: UserRole; active?: boolean }, actor: Actor) {
     return change(actor, 'updateUser', async (tx, note): Promise<UserRow> => {
       // All administrators, so that two cannot give it up at once.
@@ -97,6 +97,7 @@ export const userChanges = (change: Changes, { prisma }: Pick<Database, 'prisma'
       if (before.role === 'ADMIN' && before.active && !stays && !others)
         throw conflict(`${before.name} is the last active administrator`);
       const after = plain(await tx.user.update({ where: { id }, data: given }));
+      if (!after.active) await tx.registryCredential.deleteMany({ where: { userId: id } });
       await note(`user_${id}`, before, after);
       return after;
     });

@@ -13,6 +13,7 @@ import type { Scheduler } from '../../../src/core/scheduler.js';
 import { DEFAULT_LIMITS } from '../../../src/platform/limits.js';
 import { createLogger } from '../../../src/platform/log.js';
 import { createMetrics } from '../../../src/platform/metrics.js';
+import { Secrets } from '../../../src/platform/secrets.js';
 import { DirectoryBlobs } from '../../../src/store/blobs.js';
 import { openDirectory } from '../../../src/store/directory.js';
 import { openExports } from '../../../src/store/federation/index.js';
@@ -156,6 +157,7 @@ export function withApi(change: (config: ApiConfig) => ApiConfig = (config) => c
         wakes.push(...schedulers);
         self.onWake?.(schedulers);
       },
+      secrets: new Secrets(Buffer.alloc(32, 7)),
       unsubscribeToken: async (token) => readToken('secret', token),
       testWebhook: webhookTester({
         webhooks: new Webhooks(database, directory),
