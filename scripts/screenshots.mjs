@@ -108,7 +108,7 @@ function pagesOf(ids) {
       async before(page) {
         await page.getByRole('button', { name: 'All that match' }).click();
         await page.getByRole('menuitem', { name: /Cancel all/ }).click();
-        await page.getByRole('dialog').getByText('will be cancelled').waitFor();
+        await page.getByRole('dialog').getByText('will be canceled').waitFor();
       },
     },
     'jobs-filter': {
@@ -122,7 +122,7 @@ function pagesOf(ids) {
     'job-ended': { path: `/jobs/${ids.ended}` },
     'job-failed': { path: `/jobs/${ids.failed}` },
     'job-waiting': {
-      path: `/jobs/${ids.waiting}`,
+      path: async () => `/jobs/${await ids.waiting()}`,
       before: (page) => page.locator('.lead').waitFor(),
     },
     'job-tasks': { path: `/jobs/${ids.tasks}` },
@@ -256,11 +256,10 @@ async function take(context, url, { path, before }, what, file) {
   page.on('console', (message) => {
     if (message.type() === 'error') console.error(`${what}: ${message.text()}`);
   });
-  await page.goto(url + path, { waitUntil: 'networkidle', timeout: 15_000 }).catch(() => {});
+  const address = typeof path === 'function' ? await path() : path;
+  await page.goto(url + address, { waitUntil: 'networkidle', timeout: 15_000 }).catch(() => {});
   await page
-    .locator('main .skeleton')
-    .first()
-    .waitFor({ state: 'detached', timeout: 60_000 })
+    .waitForFunction(() => !document.querySelector('main .skeleton'), null, { timeout: 60_000 })
     .catch(() => {});
   await page.waitForTimeout(700);
   try {
