@@ -318,7 +318,7 @@ export function shownLive(visits: Visits, grid: Grid): void {
     // The narrow one begins at once, the other waits for it.
     const waiting = page.getByRole('img', { name: 'Waiting jobs over time' });
     await waiting.getByText('Candidate').waitFor();
-    await waiting.getByText('In force').waitFor();
+    await waiting.getByText('Current', { exact: true }).waitFor();
   });
 
   test('a machine on which nothing can be run, why, and that it is fit again', async () => {

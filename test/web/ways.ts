@@ -722,7 +722,7 @@ export function ways(visits: Visits, grid: Grid): void {
       'mutation { createSite(input: { name: "alps", localPolicy: { kind: "external" } }) { site { id } } }',
     );
     const { page } = await go('/policy');
-    const put = page.getByRole('button', { name: /Put version \d+ in force/ });
+    const put = page.getByRole('button', { name: /Put version \d+ into effect/ });
     await page.getByLabel('Weight of a near deadline').fill('3');
     await page.getByText('dispatch.weights.deadline').waitFor();
     // What the other tests have done by hand, no simulation knows.
@@ -759,7 +759,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByRole('button', { name: 'Revert to this…' }).click();
     await page.getByRole('dialog').getByText('dispatch.weights.deadline').waitFor();
     await page.getByLabel('Reason').fill('it did not help');
-    await page.getByRole('button', { name: 'Put it in force again' }).click();
+    await page.getByRole('button', { name: 'Put it into effect again' }).click();
     await page.getByText('Restored version 1').waitFor();
     expect(await weight()).toBe(1);
     // Who has changed what, and why.
@@ -786,7 +786,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await classes.getByText('spare', { exact: true }).click();
     await classes.getByText('Scavenger', { exact: true }).click();
     await page.getByLabel('Reason').fill('scavengers');
-    await page.getByRole('button', { name: /Put version \d+ in force/ }).click();
+    await page.getByRole('button', { name: /Put version \d+ into effect/ }).click();
     await page.getByText(/Policy \d+ is in effect/).waitFor();
     const { jobClasses } = await grid.ask<{ jobClasses: object[] }>('{ jobClasses { name isScavenger } }');
     expect(jobClasses).toEqual([{ name: 'spare', isScavenger: true }]);

@@ -135,7 +135,7 @@ function Sides({ comparison: { baseline, candidate, difference } }: { comparison
           key: 'baseline',
           header: (
             <span className="row legend">
-              <i style={{ background: 'var(--series-6)' }} /> In force
+              <i style={{ background: 'var(--series-6)' }} /> Current
             </span>
           ),
           right: true,

@@ -31,14 +31,16 @@ export function Audit() {
       title="Audit log"
       about="Actions of administrators, operators and users, newest first."
       actions={
-        <TextInput
-          label="Find"
-          hideLabel
-          type="search"
-          placeholder="Action, user, object or reason"
-          value={text}
-          onChange={setText}
-        />
+        <div style={{ width: 240 }}>
+          <TextInput
+            label="Find"
+            hideLabel
+            type="search"
+            placeholder="Action, user, object or reason"
+            value={text}
+            onChange={setText}
+          />
+        </div>
       }
     >
       <Card flush>

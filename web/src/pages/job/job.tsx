@@ -589,7 +589,8 @@ function Outcome({ job }: { job: Job }) {
         {(job.message ?? run?.message) && <p>{inWords(job.message ?? run?.message ?? '')}</p>}
         <Facts
           facts={[
-            job.cause !== null && ['Cause', causeOf(job.cause)],
+            // The exit code says it already.
+            job.cause !== null && job.cause !== 'EXITED_ZERO' && ['Cause', causeOf(job.cause)],
             job.exitCode !== null && ['Exit code', String(job.exitCode)],
             (run?.signal ?? null) !== null && ['Signal', run!.signal],
             ['Ended', <At key="e" at={job.endedAt} />],

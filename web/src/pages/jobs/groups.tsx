@@ -116,6 +116,18 @@ export function Groups() {
   );
 }
 
+/** The command first, then the rest by name, without what is empty: the service keeps no order. */
+function templateText(template: unknown): string {
+  const { command, arguments: args, ...rest } = (template ?? {}) as Record<string, unknown>;
+  const ordered = Object.fromEntries(Object.entries(rest).sort(([a], [b]) => a.localeCompare(b)));
+  const isEmpty = (value: unknown): boolean => value === null || (Array.isArray(value) && value.length === 0);
+  return JSON.stringify(
+    { command, arguments: args, ...ordered },
+    (key, value) => (key !== '' && isEmpty(value) ? undefined : value),
+    2,
+  );
+}
+
 export function GroupPage() {
   const { id } = useParams({ strict: false }) as { id: string };
   const group = useData(JobGroupPageDocument, { id });
@@ -193,7 +205,7 @@ export function GroupPage() {
             </Card>
             <Card title="Template">
               <pre className="code" tabIndex={0} aria-label="Template">
-                {JSON.stringify(shown.template, null, 2)}
+                {templateText(shown.template)}
               </pre>
             </Card>
             <Dialog

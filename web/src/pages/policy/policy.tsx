@@ -413,7 +413,7 @@ function PutInForce({
   const [reason, setReason] = useState('');
   const [error, setError] = useState<string | null>(null);
   return (
-    <Card title="Put in force">
+    <Card title="Put into effect">
       <form
         className="stack"
         onSubmit={async (event) => {
@@ -432,9 +432,9 @@ function PutInForce({
         }}
       >
         {error && <Problem error={error} />}
-        <TextInput label="Reason" value={reason} onChange={setReason} help="Reason, for the history" />
+        <TextInput label="Reason" value={reason} onChange={setReason} help="For the history" />
         <Button type="submit" variant="primary" isDisabled={disabled || reason.trim() === '' || update.busy}>
-          Put version {base.version + 1} in force
+          Put version {base.version + 1} into effect
         </Button>
       </form>
     </Card>
@@ -463,7 +463,7 @@ function History({ inForce, refresh }: { inForce: PolicyPartsFragment; refresh()
                     <div className="grow">
                       <h2>
                         Version {version.version}{' '}
-                        {version.version === inForce.version && <Badge tone="good">In force</Badge>}{' '}
+                        {version.version === inForce.version && <Badge tone="good">Current</Badge>}{' '}
                         {version.revertsTo !== null && <Badge>Restored version {version.revertsTo}</Badge>}
                       </h2>
                       <p className="faint tiny">
@@ -510,7 +510,7 @@ function History({ inForce, refresh }: { inForce: PolicyPartsFragment; refresh()
                       expectedVersion: inForce.version,
                       reason: reason.trim(),
                     }),
-                    `Version ${chosen!.version} is in force again, as version ${inForce.version + 1}.`,
+                    `Version ${chosen!.version} is in effect again, as version ${inForce.version + 1}.`,
                   ).then((done) => {
                     if (!done) return;
                     setChosen(null);
@@ -518,7 +518,7 @@ function History({ inForce, refresh }: { inForce: PolicyPartsFragment; refresh()
                   })
                 }
               >
-                Put it in force again
+                Put it into effect again
               </Button>
             }
           >

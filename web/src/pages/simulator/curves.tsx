@@ -45,7 +45,7 @@ export function Curves({ tried }: { tried: readonly { id: string; label: string 
   const first = histories.find((history) => history !== null);
   if (!first) return null;
   const curves: Curve[] = [
-    { label: 'In force', color: '--series-6', bins: first.baseline, lengthS: first.lengthS },
+    { label: 'Current', color: '--series-6', bins: first.baseline, lengthS: first.lengthS },
     ...shown.flatMap(({ label }, i): Curve[] => {
       const history = histories[i];
       const color = CANDIDATES[i]!;

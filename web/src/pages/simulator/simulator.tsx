@@ -227,7 +227,7 @@ function Compared({ simulations }: { simulations: readonly One[] }) {
             ? [
                 {
                   key: 'baseline',
-                  header: `In force (${simulations[0]!.policyVersion})`,
+                  header: `Current (${simulations[0]!.policyVersion})`,
                   right: true,
                   cell: ({ name, text }: (typeof METRICS)[number]) => {
                     const value = first[name];
@@ -540,7 +540,7 @@ function TryDialog({ onClose, onAsked }: { onClose(): void; onAsked(): void }) {
         value={local}
         onChange={setLocal}
         options={[
-          { value: '', label: 'As in force' },
+          { value: '', label: 'As in the current policy' },
           ...(kinds?.local ?? []).map(({ kind, label, about }) => ({
             ...{ value: kind, label, hint: about.slice(0, 48) },
           })),

@@ -824,7 +824,7 @@ function SettingsShown({ site }: { site: SitePartsFragment }) {
           ['Longest run time limit', site.maxLimitS === null ? 'none' : duration(site.maxLimitS)],
           [
             'Local policy',
-            (site.localPolicy as { kind?: string } | null)?.kind ?? 'that of the current policy',
+            (site.localPolicy as { kind?: string } | null)?.kind ?? 'as in the current policy',
           ],
         ]}
       />
@@ -932,7 +932,7 @@ function LocalPolicy({ site, policy }: { site: SitePartsFragment; policy: unknow
       title="Local policy"
       actions={
         site.localPolicy === null ? (
-          <Badge>As the policy in force</Badge>
+          <Badge>As in the current policy</Badge>
         ) : (
           <Badge tone="accent">Its own</Badge>
         )
@@ -952,8 +952,8 @@ function LocalPolicy({ site, policy }: { site: SitePartsFragment; policy: unknow
         />
         {own.trim() === '' && local !== undefined && (
           <details className="fold">
-            <summary>The policy in force</summary>
-            <pre className="code" style={{ padding: 12 }} tabIndex={0} aria-label="The policy in force">
+            <summary>The current policy</summary>
+            <pre className="code" style={{ padding: 12 }} tabIndex={0} aria-label="The current policy">
               {JSON.stringify(local, null, 2)}
             </pre>
           </details>

@@ -130,7 +130,7 @@ export function Sites() {
                   minor: true,
                   cell: ({ localPolicy }) =>
                     (localPolicy as { kind?: string } | null)?.kind ?? (
-                      <span className="faint">as the policy says</span>
+                      <span className="faint">as in the current policy</span>
                     ),
                 },
                 {

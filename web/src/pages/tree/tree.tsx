@@ -213,7 +213,7 @@ function Drawn({
         </div>
         <dl className="site-numbers">
           <div>
-            <dt>Held here</dt>
+            <dt>Queued here</dt>
             <dd className="num">
               <Link to="/jobs" search={{ states: 'QUEUED' }}>
                 {holders
@@ -225,7 +225,7 @@ function Drawn({
             </dd>
           </div>
           <div>
-            <dt>Set aside</dt>
+            <dt>Held</dt>
             <dd className="num">
               <Link to="/jobs" search={{ states: 'HELD' }}>
                 {counted(data.held)}
@@ -250,7 +250,7 @@ function Drawn({
                 <Under name={nameOf(parents.get(id))} />
               </div>
               <dl className="tree-numbers">
-                <Figure name="Held here" value={held.get(id)?.holds ?? 0} />
+                <Figure name="Queued here" value={held.get(id)?.holds ?? 0} />
                 <Figure name="Waiting below" value={held.get(id)?.waiting ?? 0} />
               </dl>
             </div>
