@@ -305,8 +305,11 @@ async function find(ask, siteOf) {
     failed: all.failed.nodes.find(({ name }) => name === 'align-sample-7')?.id,
     tasks: all.tasks.nodes[0]?.id,
     ended: await first({ application: 'climate', states: ['COMPLETED'] }),
-    // Asked for when its picture is taken: one that waits now runs by then. The newest waits longest.
-    waiting: async () => (await first({ states: ['DISPATCHED'] })) ?? first({ states: ['QUEUED'] }),
+    // Asked for when its picture is taken: one that waits now runs by then. A user's own, if there is one.
+    waiting: async () =>
+      (await first({ application: 'climate', states: ['DISPATCHED'] })) ??
+      (await first({ states: ['DISPATCHED'] })) ??
+      first({ states: ['QUEUED'] }),
   };
 }
 

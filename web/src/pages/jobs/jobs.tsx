@@ -337,7 +337,7 @@ function FilterForm({
       value={draft[field] ?? ''}
       onChange={put(field)}
       list={TIMES}
-      placeholder="1h, 7d or 2026-03-01 12:00"
+      placeholder="7d or 2026-03-01"
       error={draft[field] && instantOf(draft[field]) === null ? 'Not a time.' : null}
     />
   );

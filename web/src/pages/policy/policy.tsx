@@ -467,7 +467,11 @@ function History({ inForce, refresh }: { inForce: PolicyPartsFragment; refresh()
                         {version.revertsTo !== null && <Badge>Restored version {version.revertsTo}</Badge>}
                       </h2>
                       <p className="faint tiny">
-                        <At at={version.createdAt} /> by {version.author?.name ?? 'the installation'}
+                        <At at={version.createdAt} />
+                        {/* Users are not told who changed it. */}
+                        {version.author
+                          ? ` by ${version.author.name}`
+                          : version.version === 1 && ' by the installation'}
                       </p>
                     </div>
                     {viewer.may('ADMIN') && version.version !== inForce.version && (
