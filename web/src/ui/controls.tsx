@@ -1,6 +1,6 @@
 /** Buttons, fields, menus and dialogs: React Aria's behavior, our looks. */
 import { ChevronDown, X } from 'lucide-react';
-import { type ReactNode, useId } from 'react';
+import { type ReactNode, useEffect, useId, useRef } from 'react';
 import {
   Button as AriaButton,
   type ButtonProps as AriaButtonProps,
@@ -364,8 +364,14 @@ export function TabBar<V extends string>({
   value: V;
   onChange(value: NoInfer<V>): void;
 }) {
+  const bar = useRef<HTMLElement>(null);
+  const current = tabs.findIndex((tab) => tab.value === value);
+  // On a phone there are more than fit side by side.
+  useEffect(() => {
+    bar.current?.children[current]?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current]);
   return (
-    <nav className="tabs" aria-label={label}>
+    <nav className="tabs" aria-label={label} ref={bar}>
       {tabs.map((tab) => (
         <button
           key={tab.value}
