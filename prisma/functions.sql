@@ -11,7 +11,7 @@
 -- from the constants in TypeScript before this text runs.
 --
 -- Lock order in every writing transaction: users, sites, schedulers, jobs by id, machines by id, licenses by id, simulations, datasets by id and
--- links by (from, to), promises, then whatever writes events, last: the event lock serializes writers from the moment they take it
+-- links by (from, to), images of agents by (agent, name), promises, then whatever writes events, last: the event lock serializes writers from the moment they take it
 -- until they commit. Row locks are FOR NO KEY UPDATE (or FOR SHARE of a site): they let foreign keys be checked meanwhile.
 --
 -- A plan in a function is made at its first call and kept. Made for one row, it would join ten thousand rows with ten thousand pair
@@ -645,6 +645,39 @@ CREATE TRIGGER dataset_replicas_inserted AFTER INSERT ON dataset_replicas REFERE
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.dataset_replicas_changed();
 CREATE TRIGGER dataset_replicas_deleted AFTER DELETE ON dataset_replicas REFERENCING OLD TABLE AS changed_rows
   FOR EACH STATEMENT EXECUTE FUNCTION triggers.dataset_replicas_changed();
+
+-- What is said of an image but its size is no news for schedulers.
+CREATE FUNCTION triggers.agent_images_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO triggers.news (at, kind, entity_id, site_id)
+    SELECT clock_timestamp(), 'DATA', site_id, site_id FROM changed_rows GROUP BY site_id ORDER BY site_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER agent_images_inserted AFTER INSERT ON agent_images REFERENCING NEW TABLE AS changed_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.agent_images_changed();
+CREATE TRIGGER agent_images_deleted AFTER DELETE ON agent_images REFERENCING OLD TABLE AS changed_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.agent_images_changed();
+
+CREATE FUNCTION triggers.agent_images_updated() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO triggers.news (at, kind, entity_id, site_id)
+    SELECT clock_timestamp(), 'DATA', n.site_id, n.site_id FROM new_rows n JOIN old_rows o USING (agent_id, name)
+     WHERE n.size_mb <> o.size_mb GROUP BY n.site_id ORDER BY n.site_id;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER agent_images_updated AFTER UPDATE ON agent_images REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows
+  FOR EACH STATEMENT EXECUTE FUNCTION triggers.agent_images_updated();
+
+-- What lies at an agent that has no machine any more helps no job.
+CREATE FUNCTION triggers.agents_left() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  DELETE FROM agent_images WHERE agent_id = OLD.agent_id
+     AND NOT EXISTS (SELECT FROM machines WHERE agent_id = OLD.agent_id AND removed_at IS NULL);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER agents_left AFTER UPDATE OF agent_id, removed_at ON machines
+  FOR EACH ROW WHEN (OLD.agent_id IS NOT NULL AND (NEW.agent_id IS DISTINCT FROM OLD.agent_id OR NEW.removed_at IS NOT NULL))
+  EXECUTE FUNCTION triggers.agents_left();
 
 CREATE FUNCTION triggers.links_changed() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Client, type Document, ExitCode, ServiceError, untilDone } from '../client/index.js';
 import { type Env, pause, REAL_ENV } from '../platform/env.js';
-import { DEFAULT_LIMITS } from '../platform/limits.js';
+import { DEFAULT_LIMITS, MAX } from '../platform/limits.js';
 import { VERSION } from '../platform/version.js';
 import type { RegistryCredentials } from './credentials.js';
 import {
@@ -13,6 +13,7 @@ import {
   RegisterDocument,
   type RegisterMutation,
   ReportDocument,
+  ReportImagesDocument,
   ReportLinksDocument,
   ReportLoadDocument,
   ReportOutputDocument,
@@ -36,6 +37,7 @@ import {
   type Assignment,
   DEFAULT_GRACE_MS,
   type EndedReport,
+  type HeldImage,
   type LiveOutput,
   nameOf,
   type RunName,
@@ -134,6 +136,10 @@ const LOAD_REPEATS = 6;
  */
 const REFUSED = new Set(['BAD_USER_INPUT', 'LIMIT_EXCEEDED', 'QUERY_TOO_COMPLEX', 'HTTP_413']);
 
+/** Between two looks at which images are here; they are said again with each so many, for a report that was late may have replaced a newer one. */
+const IMAGES_MS = 5_000;
+const IMAGES_REPEATS = 120;
+
 /** Between two looks for outputs at the site whose datasets were removed. */
 const OUTPUTS_LOOK_MS = 600_000;
 const EXPORTS_LOOK_MS = 10_000;
@@ -211,6 +217,7 @@ export class Agent {
       this.sendHeartbeats(site),
       this.measureLinks(site),
       this.sendLoad(site),
+      this.sendImages(site),
       this.sendStaging(site),
       this.removeOutputs(site),
       this.exportData(site),
@@ -567,6 +574,35 @@ export class Agent {
         said = taken?.reportLoad ? news : '';
       }
       await pause(this.env, LOAD_MS, signal);
+    }
+  }
+
+  // --- Images
+
+  private async sendImages(site: string): Promise<void> {
+    const { runner } = this;
+    const { signal } = this.stopping;
+    let said = '';
+    for (let round = 0; runner.images && !signal.aborted; round++) {
+      const images = runner.images(MAX.agentImages);
+      const news = JSON.stringify(images);
+      if (images !== null && (round % IMAGES_REPEATS === 0 || news !== said)) {
+        const taken = await this.untilDone('report images', () => this.tellImages(site, images));
+        if (taken === null) return;
+        said = taken ? news : '';
+      }
+      await pause(this.env, IMAGES_MS, signal);
+    }
+  }
+
+  /** Null: the service is of the release before, which does not ask for them. */
+  private async tellImages(site: string, images: readonly HeldImage[]): Promise<boolean | null> {
+    try {
+      const variables = { site, agent: this.id, images };
+      return (await this.request(ReportImagesDocument, variables)).reportImages;
+    } catch (error) {
+      if (error instanceof ServiceError && error.code === 'GRAPHQL_VALIDATION_FAILED') return null;
+      throw error;
     }
   }
 

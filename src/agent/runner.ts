@@ -247,6 +247,16 @@ export interface LiveRun extends RunName {
   startedAtMs: number;
 }
 
+/** An image of jobs that lies here, ready to be used. */
+export interface HeldImage {
+  /** As jobs give it. */
+  name: string;
+  /** Disk space that it takes, megabytes (10^6 bytes). */
+  sizeMb: number;
+  /** null: not known. */
+  digest: string | null;
+}
+
 /** What one run, or task of a run, uses so far. */
 export interface RunUse extends RunName {
   cpuS: number | null;
@@ -312,6 +322,8 @@ export interface Runner {
   writtenCheckpoints?(): Promise<WrittenCheckpoint[]>;
   /** The service knows of them, or will never. */
   checkpointsTold?(written: readonly WrittenCheckpoint[]): void;
+  /** The images here, at most `limit`, those used last; null: that is being found out. Left out: nothing runs in images here. */
+  images?(limit: number): HeldImage[] | null;
   /** What those of the runs use so far that go on here. Left out: that is not known here. */
   uses?(runs: readonly { jobId: string; epoch: number }[]): RunUse[];
   /** Called (soon, and once for many) when there are new reports. */

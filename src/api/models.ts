@@ -9,7 +9,7 @@ import type {
   TreeStep,
   UserStanding,
 } from '../core/index.js';
-import type { Allocation, JobInput, JobPreference } from '../core/model.js';
+import type { Allocation, JobInput, JobPreference, KnownImage } from '../core/model.js';
 import type { NeedCondition } from '../core/needs/model.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
 import type { ForeignJobRow, PeerRow } from '../store/directory/peers.js';
@@ -137,6 +137,12 @@ export type AuditEntryModel = rows.AuditRow;
 
 export type OutputModel = rows.OutputRow;
 
+export type SiteImageModel = rows.SiteImageRow;
+/** Null: it lies nowhere. */
+export interface ImageDataModel {
+  name: string;
+  known: KnownImage | null;
+}
 export type DatasetModel = rows.DatasetRow;
 export type DatasetLocationModel = rows.DatasetRow['locations'][number];
 export type StagingModel = rows.StagingRow;
@@ -253,6 +259,7 @@ export interface PlacementModel {
   fitsIfLimitS: number | null;
   allocations: readonly Allocation[];
   jobTerms: Numbers;
+  image: ImageDataModel | null;
   reason: ReasonCode;
   message: string;
 }

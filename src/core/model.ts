@@ -557,6 +557,21 @@ export interface Dataset {
   siteIds: readonly number[];
 }
 
+/** The images of jobs that lie at a site, ready to be used. */
+export interface SiteImages {
+  siteId: number;
+  /** By name, as jobs give it: megabytes that it takes there. */
+  sizesMb: Readonly<Record<string, number>>;
+}
+
+/** What is known of an image. */
+export interface KnownImage {
+  /** The most that it takes at any site. */
+  sizeMb: number;
+  /** Where it lies, ascending. */
+  siteIds: readonly number[];
+}
+
 /** The network from one site to another. */
 export interface Link {
   fromSiteId: number;
@@ -734,6 +749,8 @@ export interface DispatchExplanation {
   level: number | null;
   /** What the policy knows of the job itself, by name: the terms of its priority, its job ratio; null: nothing. */
   priorityTerms: Readonly<Record<string, number>> | null;
+  /** What was known of the job's image; null: it lay nowhere, so it counted as nothing. Absent: the job has none, or the policy weighs no data. */
+  image?: KnownImage | null;
   /** Under a policy with schedulers between root and sites: the way that the job went, step by step. */
   path?: readonly TreeStep[];
 }

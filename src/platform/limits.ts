@@ -582,6 +582,7 @@ export const FIXED_LIMITS = {
     'DatasetInput.sizeMb',
     'UpdateDatasetInput.sizeMb',
     'Mutation.keepDataset.sizeMb',
+    'ImageReportInput.sizeMb',
   ),
   benchmark: fixed(
     1_000_000,
@@ -734,6 +735,12 @@ export const FIXED_LIMITS = {
   agentMachines: fixed(10_000, 'Machines that an agent may ask for.', 'RegisterAgentInput.machines'),
   userDatasets: fixed(1_000, "Datasets that are outputs of one user's jobs."),
   siteAgents: fixed(10_000, 'Agents of a site that are kept in the database.'),
+  agentImages: fixed(
+    1_000,
+    'Images at an agent that it reports; of more, those used last.',
+    'Mutation.reportImages.images',
+  ),
+  siteImages: fixed(100_000, 'Images at all agents of a site that are kept in the database.'),
   assignments: fixed(2_000, 'Assignments in one message to an agent.', 'AssignmentBatch.assignments'),
   // In JSON up to six times as many; so that several messages fit into what may wait for a slow agent.
   assignmentBytes: fixed(

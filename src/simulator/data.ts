@@ -11,11 +11,10 @@ import {
 } from '../core/index.js';
 
 /**
- * Seconds of a run at the site that go into moving its data: the sandbox and the inputs before it computes, the output after,
+ * Seconds of a run at the site that go into moving its data: the sandbox, the inputs and the image before it computes, the output after,
  * one after the other, over the links as they are at its start. Runs do not share bandwidth.
  */
 export function transferS(catalog: DataCatalog, job: Job, siteId: number): number {
-  if (job.data === null) return 0;
   return catalog.sandboxS(job, siteId) + catalog.accessS(job, siteId) + catalog.returnS(job, siteId);
 }
 

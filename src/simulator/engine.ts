@@ -70,6 +70,7 @@ import {
   type Site,
   type SiteContext,
   type SiteEntry,
+  type SiteImages,
   SitePasses,
   type Start,
   siteCycle,
@@ -119,6 +120,8 @@ export interface World {
   changes: readonly Change[];
   /** Where data lies; none unless said. */
   datasets?: readonly Dataset[];
+  /** Where images lie; nowhere unless said. They stay there: runs bring none to a site. */
+  images?: readonly SiteImages[];
   /** The network between the sites; a link that is not here is the core's `UNKNOWN_LINK`. */
   links?: readonly Link[];
   /** What runs before the first have shown; none unless said. */
@@ -305,7 +308,7 @@ class Simulation {
   private readonly agenda = new Agenda();
   /** Where data lies, and the network. */
   private readonly data: DataCatalog;
-  /** Some job has data to move. */
+  /** Some job has data to move, or an image. */
   private movesData = false;
   /** When runs end on machines that are shared in time. */
   private readonly sharing: TimeSharing;
@@ -385,6 +388,7 @@ class Simulation {
     for (const machine of world.machines) this.setMachine(machine);
     this.data = this.grid.index(DataCatalog);
     for (const dataset of world.datasets ?? []) this.data.setDataset(dataset);
+    for (const images of world.images ?? []) this.data.setImages(images);
     for (const link of world.links ?? []) this.data.setLink(link);
     for (const [userId, share] of world.quotas ?? []) this.grid.index(Shares).set(userId, share);
     const { dispatch, referencePower } = options.policy;
@@ -465,7 +469,7 @@ class Simulation {
   /** `submitted`: its job, which is made anew where it is asked for. */
   private submit({ siteId, limitS }: SimJob, submitted: Job): void {
     const believed = this.believed(submitted);
-    if (believed.data !== null) this.movesData = true;
+    if (believed.data !== null || believed.image !== null) this.movesData = true;
     this.estimates[believed.id - 1] = believed.estimateS;
     // Nothing else asks for limits: without holds, and limits of sites, the jobs stay as they are.
     const job =

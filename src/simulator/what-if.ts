@@ -161,10 +161,10 @@ export function whatIf(
 ): WhatIfResult {
   const { jobs, leftOut, waitedS, counted } =
     task.trace === null ? workloadOf(task) : workloadOfTrace(task.trace, task.machines);
-  const { sites, machines, licenses, schedulers, datasets, links, totals } = task;
+  const { sites, machines, licenses, schedulers, datasets, links, images, totals } = task;
   // The users of a trace are others.
   const quotas = task.trace === null ? task.quotas.map(({ userId, share }) => [userId, share] as const) : [];
-  const there = { sites, machines, licenses, schedulers, datasets, links };
+  const there = { sites, machines, licenses, schedulers, datasets, links, images };
   const world: World = { ...there, quotas, totals, changes: holdsOf(task), byObservedWaits: true };
   const half = (policy: Policy, done: number): Fates =>
     simulate(world, jobs, policy, (ended) => onProgress((done + ended / jobs.length) / 2));
@@ -309,12 +309,14 @@ export function workloadOf({
   pages,
   datasets,
   links,
+  images,
   machines,
   from,
-}: Pick<SimulationTask, 'pages' | 'datasets' | 'links' | 'machines' | 'from'>): Workload {
+}: Pick<SimulationTask, 'pages' | 'datasets' | 'links' | 'images' | 'machines' | 'from'>): Workload {
   const catalog = new DataCatalog();
   for (const dataset of datasets) catalog.setDataset(dataset);
   for (const link of links) catalog.setLink(link);
+  for (const each of images) catalog.setImages(each);
   const best = new Map<number, number>();
   for (const { siteId, benchmark } of machines) best.set(siteId, Math.max(benchmark, best.get(siteId) ?? 0));
   const begin = from ?? Number.NEGATIVE_INFINITY;
@@ -333,7 +335,7 @@ export function workloadOf({
       let begun = false;
       if (run !== null) {
         const [seconds, plannedS, siteId, waitedS, limitS] = run;
-        const moving = job.data === null ? 0 : transferS(catalog, job, siteId);
+        const moving = transferS(catalog, job, siteId);
         const ran = submittedAt < begin ? Math.max(0, begin - submittedAt - waitedS) : 0;
         // No more was planned than the limit lets it do on the most powerful machine there.
         const most = ((limitS ?? Infinity) * (best.get(siteId) ?? job.benchmark)) / job.benchmark;

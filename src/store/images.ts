@@ -18,6 +18,7 @@ import type {
   Run,
   RunTotals,
   Site,
+  SiteImages,
   TreeScheduler,
   UserClass,
 } from '../core/model.js';
@@ -391,7 +392,16 @@ export type DataArray = [
   totals: ToldTotals[],
   traffic: TrafficCount[],
   classes: [userId: number, userClass: UserClass][],
+  images: SiteImages[],
 ];
+
+/** `SiteImages.sizesMb`: the most that any of its agents has told of each. `siteId`: in SQL. */
+const sizesAt = (
+  siteId: string,
+): string => `(SELECT coalesce(json_object_agg(name, size_mb ORDER BY name), '{}')
+  FROM (SELECT name, max(size_mb) AS size_mb FROM agent_images WHERE site_id = ${siteId} GROUP BY name) i)`;
+/** SiteImages; needs the id of a site as v. */
+export const siteImagesObject = `json_build_object('siteId', v.id, 'sizesMb', ${sizesAt('v.id')})`;
 
 /** A DataArray as it is now. */
 export const dataArray = `json_build_array(
@@ -403,7 +413,8 @@ export const dataArray = `json_build_array(
   (SELECT coalesce(json_agg(json_build_object('siteId', site_id, 'at', at, 'arrivals', arrivals, 'services', services)
             ORDER BY at, site_id), '[]')
      FROM traffic WHERE at > extract(epoch FROM clock_timestamp()) - ${TRAFFIC_KEPT_S}),
-  (SELECT coalesce(json_agg(json_build_array(id, class)), '[]') FROM users WHERE class <> 'REGULAR'))`;
+  (SELECT coalesce(json_agg(json_build_array(id, class)), '[]') FROM users WHERE class <> 'REGULAR'),
+  (SELECT coalesce(json_agg(${siteImagesObject} ORDER BY v.id), '[]') FROM (SELECT DISTINCT site_id AS id FROM agent_images) v))`;
 
 /** The largest event id that anybody can see; the horizon where retention has deleted them all. */
 export const latestCursor = `greatest((SELECT max(id) FROM events), (SELECT id FROM events_horizon))`;

@@ -204,6 +204,7 @@ export class Mirror {
     grid.index(Margins).add(image.margins);
     for (const dataset of image.datasets) data.setDataset(dataset);
     for (const link of image.links) data.setLink(link);
+    for (const images of image.images) data.setImages(images);
     for (const { userId, share } of image.quotas) shares.set(userId, share);
     for (const record of image.totals) history.set(record);
     countTraffic(grid, image.traffic);
@@ -280,6 +281,7 @@ function apply(state: Loaded, changes: GridChanges): void {
     if (link === null) data.removeLink(fromSiteId, toSiteId);
     else data.setLink(link);
   }
+  for (const images of changes.images) data.setImages(images);
   for (const record of changes.totals) grid.index(JobHistory).set(record);
   countTraffic(grid, changes.traffic);
   // In the store's order: how the grid is brought there says nothing of it.

@@ -39,6 +39,7 @@ import type {
   NeedsNews,
   OutputBounds,
   PlanContext,
+  ReportedImage,
   ReportedLoad,
   Rerun,
   Retention,
@@ -175,6 +176,10 @@ export class PostgresStore implements Store {
 
   reportLoad(siteId: number, agentId: number, load: ReportedLoad, now: number) {
     return agents.reportLoad(this.database.pool, siteId, agentId, load, now);
+  }
+
+  reportImages(siteId: number, agentId: number, images: readonly ReportedImage[]) {
+    return agents.reportImages(this.database, siteId, agentId, images);
   }
 
   heartbeat(beats: readonly AgentBeat[], now: number) {

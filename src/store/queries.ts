@@ -45,6 +45,7 @@ import type {
   SessionRow,
   SignInRow,
   SimulationRow,
+  SiteImageRow,
   SiteRow,
   SiteStats,
   StagingRow,
@@ -573,6 +574,24 @@ SELECT ${since}::bigint < (SELECT id FROM events_horizon)
     };
     const orderBy = [{ siteId: 'asc' }, { name: 'asc' }] as const;
     return all(await this.prisma.machine.findMany({ where, orderBy: [...orderBy], take: limit }));
+  }
+
+  /** Images at sites behind (site, name), in that order; of one site or of all. */
+  images(
+    siteId: number | null,
+    after: { siteId: number; name: string } | null,
+    limit: number,
+  ): Promise<SiteImageRow[]> {
+    const { siteId: afterSite, name: afterName } = after ?? { siteId: 0, name: '' };
+    return rows(
+      this.pool,
+      sql`
+SELECT site_id AS "siteId", name, max(size_mb) AS "sizeMb", count(*)::integer AS agents,
+       coalesce(array_agg(DISTINCT digest ORDER BY digest) FILTER (WHERE digest IS NOT NULL), '{}') AS digests
+  FROM agent_images
+ WHERE (${siteId}::integer IS NULL OR site_id = ${siteId}::integer) AND (site_id, name) > (${afterSite}::integer, ${afterName}::text)
+ GROUP BY site_id, name ORDER BY site_id, name LIMIT ${limit}::integer`,
+    );
   }
 
   async machinesByIds(ids: readonly number[]): Promise<MachineRow[]> {

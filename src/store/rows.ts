@@ -116,6 +116,15 @@ export interface RatioRow {
   updatedAt: number;
 }
 
+/** An image at a site, as its agents have it. */
+export interface SiteImageRow {
+  siteId: number;
+  name: string;
+  sizeMb: number;
+  digests: string[];
+  agents: number;
+}
+
 /** Where amounts of a kind are: on machines, or in pools of sites, or of the grid among others. */
 export type ResourceCount = 'MACHINE' | 'SITE' | 'GRID';
 

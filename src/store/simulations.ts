@@ -13,6 +13,7 @@ import {
   type Machine,
   type RunTotals,
   type Site,
+  type SiteImages,
   type TreeScheduler,
 } from '../core/model.js';
 import { type Policy, parsePolicy } from '../core/policy.js';
@@ -47,6 +48,7 @@ export interface SimulatedWorld {
   schedulers: TreeScheduler[];
   datasets: Dataset[];
   links: Link[];
+  images: SiteImages[];
   /** Of users whose quota is not 1. */
   quotas: { userId: number; share: number }[];
   /** What runs have shown, those of the window among them. */
@@ -190,9 +192,10 @@ SELECT p.document AS baseline, m.candidate, extract(epoch FROM m.from_at)::float
     const { baseline, candidate, from, to, trace, acceptDistance, reported } = claimed;
     const [, there, machines, licenses, schedulers] = claimed.directory;
     const sites = there.map((site) => ({ ...site, load: withoutOurs(site.load ?? null, claimed.ours) }));
-    const [datasets, links, quotas, told] = claimed.data;
+    const [datasets, links, quotas, told, , , images] = claimed.data;
     const totals = totalsFromTold(told);
-    const world = { sites, machines, licenses, schedulers, datasets, links, quotas, totals, reported };
+    const data = { datasets, links, images, quotas, totals };
+    const world = { sites, machines, licenses, schedulers, ...data, reported };
     return {
       id,
       baseline: parsePolicy(baseline),

@@ -24,6 +24,7 @@ import type {
   Run,
   RunTotals,
   Site,
+  SiteImages,
   SiteLoad,
   Start,
   TreeScheduler,
@@ -80,6 +81,8 @@ export interface GridImage {
   reservations: Reservation[];
   datasets: Dataset[];
   links: Link[];
+  /** Of the sites that have any. */
+  images: SiteImages[];
   /** Of users whose quota is not 1. */
   quotas: { userId: number; share: number }[];
   /** What runs have shown. */
@@ -140,6 +143,8 @@ export interface GridChanges {
   /** Datasets and links that may have changed, as they are now; null: it is not there any more. */
   datasets: { id: number; dataset: Dataset | null }[];
   links: { fromSiteId: number; toSiteId: number; link: Link | null }[];
+  /** Of sites whose images may have changed, all of them. */
+  images: SiteImages[];
   /** Totals of runs that are new or have changed, as they are now. */
   totals: RunTotals[];
   /** What came and went within these changes: it adds to what is known. */
@@ -419,6 +424,15 @@ export interface SiteDetails {
   }[];
   queue: readonly { id: string | null; cpus: number; limitS: number; reason: string | null }[] | null;
   calls: { made: number; failed: number; listS: number; jobs: number } | null;
+}
+
+/** An image of jobs that lies at an agent. */
+export interface ReportedImage {
+  /** As jobs give it. */
+  name: string;
+  /** null: not known. */
+  digest: string | null;
+  sizeMb: number;
 }
 
 /** What a site that schedules itself has; see the core's `SiteLoad`. Machines by name; those that it has not registered are left out. */
@@ -770,6 +784,15 @@ export interface Store {
   ): Promise<RegistrationOutcome>;
   /** What a site that schedules itself has, for the schedulers. False: the agent serves no machine of the site. */
   reportLoad(siteId: number, agentId: number, load: ReportedLoad, now: number): Promise<boolean>;
+  /**
+   * All images at an agent, each name once: they replace what it told before. Not `serves`: the agent serves no machine of the site, so what it has
+   * does not count.
+   */
+  reportImages(
+    siteId: number,
+    agentId: number,
+    images: readonly ReportedImage[],
+  ): Promise<{ serves: boolean; changed: boolean }>;
   /** Agents renew the leases on all their machines. */
   heartbeat(beats: readonly AgentBeat[], now: number): Promise<HeartbeatOutcome>;
   /**

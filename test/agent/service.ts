@@ -148,6 +148,7 @@ export class TestService {
         }));
         return { agent: { id: 'agent_1' }, machines };
       },
+      reportImages: () => true,
       heartbeat: ({ checkpoints = [] }: { checkpoints?: WireCheckpoint[] }) => {
         this.heartbeats++;
         this.checkpoints.push(...checkpoints);

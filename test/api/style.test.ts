@@ -294,7 +294,13 @@ const LISTS: Excused = {
     [
       ...['Query.schedulers', 'Scheduler.children', 'Scheduler.sites', 'Tree.children', 'Tree.sites'],
       ...['Site.agents', 'Site.licenses', 'Agent.machines', 'Machine.licenses'],
-      ...['Dataset.replicas', 'Dataset.locations', 'ResourceKind.sites', 'Query.resourceKinds'],
+      ...[
+        'Dataset.replicas',
+        'Dataset.locations',
+        'ResourceKind.sites',
+        'ImageData.sites',
+        'Query.resourceKinds',
+      ],
       ...['Query.federationPeers', 'Job.peers', 'Decision.candidates', 'Placement.candidates'],
       ...['SimulationResult.sites'],
     ],

@@ -7,6 +7,7 @@ import {
   type Move,
   placement,
   Shares,
+  UNKNOWN_LINK,
   userStandings,
 } from '../../src/core/index.js';
 import { queueOf, quotaPriority, thresholdOf } from '../../src/core/terms/quota.js';
@@ -103,6 +104,45 @@ describe('meta-queues in the order of processors', () => {
     };
     expect(first('QUOTA')).toEqual([3, 2, 1, 4]);
     expect(first('SJF')).toEqual([4, 3, 2, 1]);
+  });
+});
+
+describe('an image', () => {
+  const sites = () =>
+    gridOf([1, 2].map((id) => ({ id, siteId: id, labels: { containers: 'bubblewrap' }, benchmark: 3 - id })));
+  const decided = (grid: Grid, image: string | null) => {
+    grid.placeAtRoot(job({ id: 1, image, estimateS: 10 }));
+    const [move] = dispatch(grid, dianaPolicy()).moves;
+    return { to: move?.to, data: move?.explanation.terms.data, image: move?.explanation.image };
+  };
+
+  it('counts as data where it does not lie: the site that has it is nearer, though it is slower', () => {
+    const grid = sites();
+    grid.index(DataCatalog).setImages({ siteId: 2, sizesMb: { 'debian:12': 500 } });
+    expect(decided(grid, 'debian:12')).toEqual({
+      to: 2,
+      data: [500 / UNKNOWN_LINK.bandwidthMbPerS, 0],
+      image: { sizeMb: 500, siteIds: [2] },
+    });
+  });
+
+  it('counts as nothing while it lies nowhere, and when it has gone', () => {
+    const grid = sites();
+    const unknown = { to: 1, data: [0, 0], image: null };
+    expect(decided(grid, 'debian:12')).toEqual(unknown);
+    grid.index(DataCatalog).setImages({ siteId: 2, sizesMb: { 'debian:12': 500, other: 5 } });
+    expect(decided(grid, 'debian:12')).toMatchObject({ to: 2 });
+    grid.index(DataCatalog).setImages({ siteId: 2, sizesMb: { other: 5 } });
+    expect(decided(grid, 'debian:12')).toEqual(unknown);
+    expect(decided(grid, null)).toEqual({ ...unknown, image: undefined });
+  });
+
+  it('is as large as at the site where it takes the most', () => {
+    const catalog = sites().index(DataCatalog);
+    catalog.setImages({ siteId: 3, sizesMb: { a: 40 } });
+    catalog.setImages({ siteId: 2, sizesMb: { a: 60 } });
+    expect(catalog.image('a')).toEqual({ sizeMb: 60, siteIds: [2, 3] });
+    expect([1, 2, 3].map((siteId) => catalog.accessS({ data: null, image: 'a' }, siteId))).toEqual([6, 0, 0]);
   });
 });
 

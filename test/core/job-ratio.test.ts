@@ -14,7 +14,7 @@ import {
 } from '../../src/core/index.js';
 import { totalsOf } from '../support/totals.js';
 import { job } from './support/drive.js';
-import { dispatch, gridOf } from './support/grids.js';
+import { dispatch, gridOf, machine } from './support/grids.js';
 
 const policyOf = (queueLimit: number): Policy => ({
   ...DEFAULT_POLICY,
@@ -117,6 +117,18 @@ describe('rank', () => {
     grid.index(DataCatalog).setLink({ fromSiteId: 3, toSiteId: 2, bandwidthMbPerS: 1, rttS: 0, loss: 0 });
     return grid;
   };
+
+  it('has the image among the data', () => {
+    const grid = threeSites();
+    for (const id of [1, 2, 3])
+      grid.setMachine(machine({ id, siteId: id, cpus: 2, labels: { containers: 'bubblewrap' } }));
+    grid.index(DataCatalog).setImages({ siteId: 1, sizesMb: { tools: 60 } });
+    const asks = jobData({ inputs: [{ datasetId: 9 }] });
+    grid.placeAtRoot(job({ id: 1, data: asks, image: 'tools' }));
+    const [move] = dispatch(grid, policyOf(10)).moves;
+    expect(move?.explanation.terms.dataAccessCost).toEqual([10, 30 + 6, 6]);
+    expect(move?.explanation.image).toEqual({ sizeMb: 60, siteIds: [1] });
+  });
 
   it('has every term as in equations 5 to 9, recorded', () => {
     const grid = threeSites();

@@ -168,6 +168,7 @@ describe('a what-if', () => {
       schedulers: [],
       datasets: [],
       links: [],
+      images: [],
       quotas: [],
       totals: [],
       reported: [],

@@ -39,6 +39,7 @@ const task = (jobs: RecordedJob[], change: Partial<SimulationTask> = {}): Simula
   schedulers: [],
   datasets: [],
   links: [],
+  images: [],
   quotas: [],
   totals: [],
   reported: [],

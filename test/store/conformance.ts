@@ -23,6 +23,7 @@ import type {
   AssignmentBatch,
   Cursor,
   Followed,
+  GridChanges,
   JobChanges,
   JobSelection,
   NewJob,
@@ -363,6 +364,40 @@ export function describeStore(
         };
         return { agentId: agentId as number, load };
       };
+
+      it('has the images that agents with machines report, and tells schedulers when they change', async () => {
+        const { agentId } = await reporting();
+        const images = (name: string, sizeMb: number, digest: string | null = null) => ({
+          name,
+          sizeMb,
+          digest,
+        });
+        const told = async (reported: ReturnType<typeof images>[], by = agentId) => {
+          const { cursor } = await store.loadGrid(0);
+          const outcome = await store.reportImages(site, by, reported);
+          const changes = await store.changesSince(cursor, 100);
+          expect(changes).not.toBe('too-old');
+          return { ...outcome, news: (changes as GridChanges).images, all: (await store.loadGrid(0)).images };
+        };
+        const one = { siteId: site, sizesMb: { a: 10 } };
+        const two = { siteId: site, sizesMb: { a: 10, b: 2.5 } };
+        expect(await told([images('a', 10)])).toEqual({
+          serves: true,
+          changed: true,
+          news: [one],
+          all: [one],
+        });
+        const both = [images('b', 2.5), images('a', 10)];
+        expect(await told(both)).toEqual({ serves: true, changed: true, news: [two], all: [two] });
+        expect(await told(both)).toEqual({ serves: true, changed: false, news: [], all: [two] });
+        // Of the digest schedulers know nothing.
+        const named = [images('b', 2.5), images('a', 10, 'sha256:1')];
+        expect(await told(named)).toEqual({ serves: true, changed: true, news: [], all: [two] });
+        expect(await told([images('c', 1)], agentId + 1000)).toMatchObject({ serves: false, all: [two] });
+        const none = { siteId: site, sizesMb: {} };
+        expect(await told([])).toEqual({ serves: true, changed: true, news: [none], all: [] });
+        await nothingBroken();
+      });
 
       it("keeps with a site's load how long jobs lately waited there, and tells schedulers when that has changed", async () => {
         await world.newPolicy({ local: { kind: 'external', queueLimit: 10, takeBackAfterS: 60 } });

@@ -21,6 +21,7 @@ import type {
   Run,
   RunTotals,
   Site,
+  SiteImages,
   SiteState,
   Start,
   TreeScheduler,
@@ -155,6 +156,7 @@ import {
   PRESENCE_GAP_S,
   type Pruned,
   type RegistrationOutcome,
+  type ReportedImage,
   type ReportedLoad,
   type ReportOutcome,
   type ReportResult,
@@ -237,6 +239,8 @@ export class MemoryStore implements Store {
   readonly events: EventRow[] = [];
   readonly datasets = new Map<number, Dataset>();
   readonly links = new Map<string, Link>();
+  /** By agent. */
+  readonly images = new Map<number, { siteId: number; of: readonly ReportedImage[] }>();
   readonly holds = new Map<number, MemoryHold>();
   private lastHoldTime = 0;
   /** By application, user and kinds; `event`: the latest when it was written. */
@@ -347,6 +351,29 @@ export class MemoryStore implements Store {
     if (link === null) this.links.delete(key);
     else this.links.set(key, { fromSiteId, toSiteId, ...link });
     this.event('DATA', fromSiteId, toSiteId);
+  }
+
+  async reportImages(siteId: number, agentId: number, images: readonly ReportedImage[]) {
+    const before = [JSON.stringify(this.imagesAt(siteId)), JSON.stringify(this.images.get(agentId))];
+    const serves = this.hasMachine(siteId, agentId);
+    if (serves) this.images.set(agentId, { siteId, of: structuredClone(images) });
+    else this.images.delete(agentId);
+    if (JSON.stringify(this.imagesAt(siteId)) !== before[0]) this.event('DATA', siteId, siteId);
+    return { serves, changed: JSON.stringify(this.images.get(agentId)) !== before[1] };
+  }
+
+  private hasMachine(siteId: number, agentId: number): boolean {
+    const machines = [...this.machines.values()];
+    return machines.some((one) => one.siteId === siteId && one.agentId === agentId && !one.removed);
+  }
+
+  private imagesAt(siteId: number): SiteImages {
+    const sizes = new Map<string, number>();
+    for (const [agentId, { siteId: at, of }] of this.images) {
+      if (at !== siteId || !this.hasMachine(siteId, agentId)) continue;
+      for (const { name, sizeMb } of of) sizes.set(name, Math.max(sizeMb, sizes.get(name) ?? 0));
+    }
+    return { siteId, sizesMb: Object.fromEntries([...sizes].sort(([a], [b]) => (a < b ? -1 : 1))) };
   }
 
   addSite(
@@ -668,6 +695,9 @@ export class MemoryStore implements Store {
       reservations: await this.reservations(),
       datasets: [...this.datasets.values()].sort((a, b) => a.id - b.id),
       links: [...this.links.values()].sort((a, b) => a.fromSiteId - b.fromSiteId || a.toSiteId - b.toSiteId),
+      images: [...this.sites.keys()]
+        .map((id) => this.imagesAt(id))
+        .filter(({ sizesMb }) => Object.keys(sizesMb).length > 0),
       quotas: [...this.users.values()]
         .filter((user) => user.share !== 1)
         .map(({ id, share }) => ({ userId: id, share })),
@@ -761,11 +791,14 @@ export class MemoryStore implements Store {
         ),
       ].map((id) => ({ id, dataset: this.datasets.get(id) ?? null })),
       links: changed(['DATA'])
-        .filter((event) => event.siteId !== null)
+        .filter((event) => event.siteId !== null && event.siteId !== event.entityId)
         .map(({ entityId: fromSiteId, siteId }) => {
           const toSiteId = siteId as number;
           return { fromSiteId, toSiteId, link: this.links.get(`${fromSiteId}/${toSiteId}`) ?? null };
         }),
+      images: [
+        ...new Set(changed(['DATA']).flatMap(({ entityId, siteId }) => (siteId === entityId ? siteId : []))),
+      ].map((id) => this.imagesAt(id)),
       totals: [...this.totals.values()]
         .filter(({ event }) => event > Number(cursor))
         .map(({ record }) => record),

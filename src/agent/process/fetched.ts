@@ -127,6 +127,17 @@ export class FetchedImages {
     return `images fetched by ${this.options.tool.name} from ${this.options.registries.join(', ')}`;
   }
 
+  /** Those that are here for everybody; of more than `limit`, those used last. */
+  held(limit: number): Info[] {
+    const all = [...this.images.values()].filter(({ user }) => user === undefined);
+    if (all.length <= limit) return all;
+    return all
+      .map((kept) => ({ kept, usedMs: usedMs(join(this.dir, kept.dir)) }))
+      .sort((a, b) => b.usedMs - a.usedMs)
+      .slice(0, limit)
+      .map(({ kept }) => kept);
+  }
+
   /** What is here of this name for this user, which is about to be used; null: nothing. */
   use(name: string, user: string): Image | null {
     const kept = this.find(name, user);

@@ -5,7 +5,9 @@
  */
 import { execFile } from 'node:child_process';
 import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import type { HeldImage } from '../runner.js';
+import { roomOf } from './disk.js';
 import type { FetchedImages, Requester } from './fetched.js';
 import type { Image } from './image-tools.js';
 import { LaunchError } from './script.js';
@@ -14,6 +16,12 @@ import { LaunchError } from './script.js';
 const READ_MS = 1_800_000;
 /** Images that are remembered. */
 const KNOWN_MAX = 1_000;
+/** Between two looks for what operators have put there. */
+const LOOK_MS = 600_000;
+/** Names of images that jobs can give. */
+const NAMED = /^(?!.{201})[A-Za-z0-9][\w.:@+-]*(\/[A-Za-z0-9][\w.:@+-]*)*$/;
+/** Names in `$1` that may be images, as far down as names go that registries have: each followed by NUL. */
+const FIND = `find -L "$1" -mindepth 1 -maxdepth 6 -type d -exec test -d '{}/usr' ';' -print0 -prune`;
 /** The same bytes for the same names, contents, owners, rights and times of change; how tar ended is said beside them. */
 const DIGEST = `{ { tar --sort=name --numeric-owner --format=posix --pax-option=delete=atime,delete=ctime -C "$1" -cf - . 2>/dev/null
 echo "tar $?" >&3; } | sha256sum; } 3>&1`;
@@ -22,6 +30,10 @@ export class Images {
   /** By root, as the root was. */
   private readonly known = new Map<string, string | null>();
   private readonly asked = new Set<string>();
+  /** Of an operator, as of the last look; null: there was none yet. */
+  private unpacked: { name: string; key: string; bytes: number }[] | null = null;
+  private looking = false;
+  private lookedAtMs = Number.NEGATIVE_INFINITY;
   /** One is read at a time. */
   private reading: Promise<void> = Promise.resolve();
   /** Called when an image has been read, or fetched. */
@@ -63,6 +75,38 @@ export class Images {
     );
   }
 
+  /** At most `limit`, those that the agent fetched before others; null: the operator's are being looked for, beside everything else. */
+  held(limit: number): HeldImage[] | null {
+    if (!this.looking && performance.now() - this.lookedAtMs > LOOK_MS) {
+      this.looking = true;
+      void this.look();
+    }
+    if (this.unpacked === null) return null;
+    const own = this.unpacked.map((one) => ({ ...one, digest: this.known.get(one.key) ?? null }));
+    const names = new Set(own.map(({ name }) => name));
+    const fetched = (this.fetched?.held(limit) ?? []).filter(({ name }) => !names.has(name));
+    return [...fetched, ...own]
+      .slice(0, limit)
+      .map(({ name, bytes, digest }) => ({ name, sizeMb: bytes / 1e6, digest }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** What it takes is measured once, until another is in its place. */
+  private async look(): Promise<void> {
+    const before = new Map(this.unpacked?.map(({ key, bytes }) => [key, bytes]));
+    const names = (await Promise.all(this.directories.map(namesIn))).flat();
+    const there: NonNullable<typeof this.unpacked> = [];
+    for (const name of new Set(names.slice(0, KNOWN_MAX))) {
+      const found = this.find(name);
+      if (found === null) continue;
+      const bytes = before.get(found.key) ?? (await roomOf([found.root], READ_MS));
+      there.push({ name, key: found.key, bytes });
+    }
+    this.unpacked = there;
+    this.lookedAtMs = performance.now();
+    this.looking = false;
+  }
+
   private async read(root: string, key: string): Promise<void> {
     const digest = await digestOf(root);
     if (this.known.size >= KNOWN_MAX) this.known.clear();
@@ -96,6 +140,16 @@ function statOf(path: string): Stats | undefined {
     return undefined;
   }
 }
+
+const namesIn = (directory: string): Promise<string[]> =>
+  new Promise((resolve) => {
+    const options = { env: { LC_ALL: 'C', PATH: '/usr/bin:/bin' }, timeout: READ_MS };
+    // What it has found counts, though it may not look everywhere.
+    execFile('/bin/sh', ['-c', FIND, 'sh', directory], options, (_, said) => {
+      const names = said.split('\0').map((path) => relative(directory, path));
+      resolve(names.filter((name) => NAMED.test(name)).sort());
+    });
+  });
 
 /** By processes of their own: it takes long. */
 const digestOf = (root: string): Promise<string | null> =>

@@ -12,6 +12,7 @@ import {
   type Assignment,
   DEFAULT_GRACE_MS,
   type EndCause,
+  type HeldImage,
   type LiveOutput,
   type LiveRun,
   nameOf,
@@ -322,6 +323,10 @@ export class ProcessRunner extends ReportingRunner implements Runner {
   /** Whether runs can take place in images. */
   get runsImages(): boolean {
     return this.isolation.images !== null;
+  }
+
+  images(limit: number): HeldImage[] | null {
+    return this.isolation.images === null ? [] : this.isolation.images.held(limit);
   }
 
   runs(): LiveRun[] {

@@ -219,6 +219,10 @@ export class StagingRunner implements Runner, StagingSource {
     return this.inner.uses?.bind(this.inner);
   }
 
+  get images(): StageableRunner['images'] {
+    return this.inner.images?.bind(this.inner);
+  }
+
   async writtenCheckpoints(): Promise<WrittenCheckpoint[]> {
     return (await this.inner.writtenCheckpoints?.()) ?? [];
   }

@@ -10,6 +10,7 @@ import type {
   RegisterAgentPayloadResolvers,
   ReservationResolvers,
   ResourceKindResolvers,
+  SiteImageResolvers,
   SiteResolvers,
   SiteUpdateResolvers,
 } from '../generated/resolvers-types.js';
@@ -80,6 +81,10 @@ export const Machine: MachineResolvers = {
 export const ResourceKind: ResourceKindResolvers = {
   sites: async ({ siteIds }, _, { loaders }) =>
     (await Promise.all(siteIds.map((id) => loaders.site(id)))).sort((a, b) => (a.name < b.name ? -1 : 1)),
+};
+
+export const SiteImage: SiteImageResolvers = {
+  site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
 };
 
 export const Agent: AgentResolvers = {

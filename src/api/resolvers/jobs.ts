@@ -19,6 +19,7 @@ import type {
   AllocationResolvers,
   CandidateResolvers,
   DecisionResolvers,
+  ImageDataResolvers,
   JobConnectionResolvers,
   JobCountResolvers,
   JobFileResolvers,
@@ -44,7 +45,7 @@ import type { CandidateModel, DecisionModel, Numbers } from '../models.js';
 import { reasonOf } from '../reasons.js';
 import { amountsShown, partsShown, requestsShown } from '../resources.js';
 import { maySeeJob, visibleJob } from '../services/access.js';
-import { candidates } from '../services/explain.js';
+import { candidates, imageData } from '../services/explain.js';
 import { outputText } from '../services/output.js';
 
 export const Job: JobResolvers = {
@@ -222,6 +223,10 @@ export const Decision: DecisionResolvers = {
     // The detail of a start has numbers where that of a dispatch has a list of terms.
     return termsOf((decision.kind === 'START' ? (terms as unknown as Numbers) : priorityTerms) ?? {});
   },
+  image: async (decision, _, { loaders }) => {
+    const detail = detailOf(decision);
+    return detail.image === undefined ? null : imageData((await loaders.job(decision.jobId)).image, detail);
+  },
   level: (decision) => detailOf(decision).level ?? null,
   queued: (decision) => detailOf(decision).queued ?? null,
   order: (decision) => detailOf(decision).order ?? null,
@@ -237,6 +242,11 @@ export const Candidate: CandidateResolvers = {
   reason: ({ reason }) => reason && reasonOf(reason),
   terms: ({ terms }) => termsOf(terms),
   site: ({ siteId }, _, { loaders }) => loaders.site(siteId),
+};
+
+export const ImageData: ImageDataResolvers = {
+  sizeMb: ({ known }) => known?.sizeMb ?? null,
+  sites: ({ known }, _, { loaders }) => Promise.all((known?.siteIds ?? []).map((id) => loaders.site(id))),
 };
 
 export const Placement: PlacementResolvers = {

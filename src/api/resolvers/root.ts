@@ -23,6 +23,8 @@ export const Query: Required<QueryResolvers> = {
   tree: (_, _arguments, { services, viewer }) => services.tree.tree(viewer),
   machines: (_, { siteId, ...page }, { services, viewer }) =>
     services.grid.machines(viewer, siteId ?? null, page),
+  images: (_, { siteId, ...page }, { services, viewer }) =>
+    services.grid.images(viewer, siteId ?? null, page),
   licenses: (_, page, { services, viewer }) => services.grid.licenses(viewer, page),
   resourceKinds: (_, _arguments, { services, viewer }) => services.grid.resourceKinds(viewer),
   holds: (_, page, { services, viewer }) => services.holds.holds(viewer, page),
@@ -265,6 +267,8 @@ export const Mutation: Required<MutationResolvers> = {
     services.data.reportLinks(viewer, site, measurements),
   reportLoad: (_, { site, agent, load }, { services, viewer }) =>
     services.agents.reportLoad(viewer, site, agent, load),
+  reportImages: (_, { site, agent, images }, { services, viewer }) =>
+    services.agents.reportImages(viewer, site, agent, images),
   reportRuns: async (_, { site, agent, sentAt, reports }, { services, viewer }) => ({
     results: await services.agents.reportRuns(viewer, site, agent ?? null, reports, sentAt ?? null),
   }),

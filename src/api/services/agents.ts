@@ -17,12 +17,13 @@ import type {
 import { tellTerminals } from '../../store/terminals.js';
 import { eachUsage, isAmount, type Usage, type UsageAmount, usageAmounts } from '../../store/usage.js';
 import type { Viewer } from '../auth.js';
-import { atMost, plainName, text, within } from '../check.js';
+import { atMost, clearable, plainName, text, within } from '../check.js';
 import { devicesGiven } from '../devices.js';
 import { ApiError, badInput } from '../errors.js';
 import type {
   AgentMachineInput,
   CheckpointReportInput,
+  ImageReportInput,
   LocalRunInput,
   MeasurementInput,
   OutputPieceInput,
@@ -164,6 +165,32 @@ export function createAgentsService(parts: ServiceParts) {
       // Its licenses are the site's own: whoever looks after the site has changed looks at them.
       await wakeAfter(parts, { of: 'SITE', siteId });
       return true;
+    },
+
+    async reportImages(
+      viewer: Viewer,
+      site: string,
+      agent: string,
+      images: readonly ImageReportInput[],
+    ): Promise<boolean> {
+      const siteId = localId('site', site, 'site');
+      ownSite(viewer, siteId);
+      atMost('images', images, MAX.agentImages);
+      const names = new Set<string>();
+      const reported = images.map(({ name, sizeMb, digest = null }, index) => {
+        const field = (part: string): string => `images[${index}].${part}`;
+        text(field('name'), name, MAX.nameChars, 1);
+        if (names.has(name)) throw badInput(field('name'), name, 'each name once');
+        names.add(name);
+        return {
+          name,
+          sizeMb: within(field('sizeMb'), sizeMb, 0, MAX.sizeMb),
+          digest: clearable(field('digest'), digest, text, MAX.nameChars, 1) ?? null,
+        };
+      });
+      const { serves, changed } = await store.reportImages(siteId, agentOf(agent), reported);
+      if (changed) await wakeAfter(parts, { of: 'DATA' });
+      return serves;
     },
 
     async reportOutput(

@@ -22,6 +22,7 @@ import {
   waitingOnOthers,
   whyWaiting,
 } from '../../core/index.js';
+import type { DispatchExplanation } from '../../core/model.js';
 import { isLive, isPending, isTerminal } from '../../core/states.js';
 import type { BlockedJob, NeedTerm } from '../../store/needs.js';
 import type { JobRow, RunRow } from '../../store/rows.js';
@@ -31,7 +32,13 @@ import { ApiError, badInput, notFound } from '../errors.js';
 import type { JobInput } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
 import type { Loaders } from '../loaders.js';
-import type { CandidateModel, MissingNeedModel, PlacementModel, WhyWaitingModel } from '../models.js';
+import type {
+  CandidateModel,
+  ImageDataModel,
+  MissingNeedModel,
+  PlacementModel,
+  WhyWaitingModel,
+} from '../models.js';
 import { LATEST_MS } from '../scalars.js';
 import { guarded, handlesAll, maySeeJob, submitterOf } from './access.js';
 import { expectations, type Predecessor } from './expected.js';
@@ -119,7 +126,7 @@ export function createExplainService(parts: ServiceParts) {
     const { placing, start } = await placedFromRoot(job, grid, explain, loaders);
     const { siteId, arrival } = placing;
     return {
-      ...described(placing),
+      ...described(placing, job),
       ...starting(start),
       ...(siteId === null ? NO_BOUNDS : startBounds(grid, siteId, arrival ?? job, explain)),
       ...{ policyVersion: version, siteId },
@@ -147,7 +154,7 @@ export function createExplainService(parts: ServiceParts) {
     const start = await startIn(grid, place, known, explain, loaders);
     const { siteId } = place;
     return {
-      ...described(placement(grid, known, explain)),
+      ...described(placement(grid, known, explain), known),
       ...starting(start),
       ...startBounds(grid, siteId, known, explain),
       ...{ policyVersion: version, siteId },
@@ -390,15 +397,26 @@ function shownTo(viewer: Viewer, { numbers, ...why }: Waiting, now: number): Why
   };
 }
 
-function described({ priority, reason, message, ranking, explanation }: Placing) {
+function described(
+  { priority, reason, message, ranking, explanation }: Placing,
+  { image }: Pick<CoreJob, 'image'>,
+) {
   return {
     priority,
     jobTerms: explanation?.priorityTerms ?? {},
+    image: imageData(image, explanation),
     reason,
     message,
     candidates: candidates(ranking),
   };
 }
+
+/** What an explanation says of a job's image; null: nothing. */
+export const imageData = (
+  name: string | null,
+  explanation: Partial<Pick<DispatchExplanation, 'image'>> | null,
+): ImageDataModel | null =>
+  name === null || explanation?.image === undefined ? null : { name, known: explanation.image };
 
 /** A ranking of sites as the API shows it. */
 export const candidates = (ranking: readonly SiteRanking[]): CandidateModel[] =>

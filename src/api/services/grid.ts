@@ -1,7 +1,7 @@
 /** Sites, machines and licenses: reading them, and an operator's changes to them. An AGENT sees its own site only. */
 import { type LocalPolicy, PolicyError, parseLocalPolicy } from '../../core/policy.js';
 import { MAX } from '../../platform/limits.js';
-import type { LicenseRow, MachineRow, SiteRow } from '../../store/rows.js';
+import type { LicenseRow, MachineRow, SiteImageRow, SiteRow } from '../../store/rows.js';
 import type { Viewer } from '../auth.js';
 import { atMost, clearable, given, notNull, patch, plainName, text, within } from '../check.js';
 import {
@@ -125,6 +125,23 @@ export function createGridService(parts: ServiceParts) {
         const behind = cursor && { siteId: cursor[0], name: cursor[1] };
         const rows = await queries.machines(siteId, behind, size + 1);
         return connection(rows, size, (machine) => encodeCursor('machine', [machine.siteId, machine.name]), {
+          continued: behind !== null,
+        });
+      },
+
+      async images(
+        viewer: Viewer,
+        site: string | null,
+        { first, after }: ForwardArguments,
+      ): Promise<Connection<SiteImageRow>> {
+        const size = pageSize('first', first, limits);
+        const asked = site === null ? null : localId('site', site, 'siteId');
+        if (asked !== null && !maySeeSite(viewer, asked)) return connection<SiteImageRow>([], size, () => '');
+        const siteId = viewer.role === 'AGENT' ? (viewer.siteId ?? 0) : asked;
+        const cursor = after ? decodeCursor('after', after, 'image', ['number', 'text']) : null;
+        const behind = cursor && { siteId: cursor[0], name: cursor[1] };
+        const rows = await queries.images(siteId, behind, size + 1);
+        return connection(rows, size, (image) => encodeCursor('image', [image.siteId, image.name]), {
           continued: behind !== null,
         });
       },

@@ -43,7 +43,7 @@ export function createStagingService({ queries, directory, limits }: ServicePart
       jobs.map((job) => {
         const inputs = inputsOf(job);
         const data = { sandboxMb: 0, outputMb: 0, inputs, originSiteId: null, computationShare: null };
-        return [job.id, catalog.accessS({ data }, siteId)];
+        return [job.id, catalog.accessS({ data, image: null }, siteId)];
       }),
     );
     return ({ jobId }) => seconds.get(jobId) ?? 0;

@@ -4,11 +4,12 @@ import { addCommand, findSite, show } from '../command.js';
 import { connect } from '../connect.js';
 import { type SiteDetailsFragment as Site, SiteDocument, type SiteQuery } from '../documents.gql.js';
 import { CliError, ExitCode } from '../errors.js';
-import { count, duration, printable, table, time } from '../format.js';
+import { count, duration, printable, short, table, time } from '../format.js';
 import { secondsBetween } from './jobs.js';
 
 type Load = NonNullable<Site['load']>;
 type Waiting = SiteQuery['jobs'];
+type Images = SiteQuery['images'];
 
 /** Of each kind: what is longer is looked at with `jobs` and `machines`. */
 const SHOWN = 20;
@@ -18,14 +19,14 @@ export function addSiteShow(list: Command): void {
   one.action(async (nameOrId: string) => {
     const client = connect();
     const { id } = await findSite(client, nameOrId);
-    const { node, jobs } = await client.request(SiteDocument, { id, first: SHOWN });
+    const { node, jobs, images } = await client.request(SiteDocument, { id, first: SHOWN });
     if (node === null) throw new CliError(`there is no site ${id} any more (NOT_FOUND)`, ExitCode.NOT_FOUND);
     // It was asked for as a site.
-    show(one, node as Site, (site) => describeSite(site, jobs));
+    show(one, { ...(node as Site), images: images.nodes }, (site) => describeSite(site, jobs, images));
   });
 }
 
-function describeSite(site: Site, waiting: Waiting): string {
+function describeSite(site: Site, waiting: Waiting, images: Images): string {
   const lines: [string, unknown][] = [
     ['id', site.id],
     ['name', site.name],
@@ -40,6 +41,7 @@ function describeSite(site: Site, waiting: Waiting): string {
     .filter(([, value]) => value !== null && value !== undefined)
     .map(([name, value]) => `${name.padEnd(14)}${printable(String(value))}`);
   if (site.load !== null) text.push('', ...describeLoad(site, site.load, waiting));
+  text.push(...imagesThere(images));
   return text.join('\n');
 }
 
@@ -79,6 +81,18 @@ function partitionsIn({ partitions }: Load): string[] {
     one.nodeList,
   ]);
   return ['', table(['PARTITION', 'STATE', 'USED', 'LIMIT', 'NODES', 'CPUS IN USE', 'NODE NAMES'], rows)];
+}
+
+function imagesThere({ nodes, pageInfo }: Images): string[] {
+  if (nodes.length === 0) return [];
+  const rows = nodes.map(({ name, sizeMb, agents, digests }) => [
+    name,
+    short(sizeMb),
+    agents,
+    digests.join(' '),
+  ]);
+  const more = pageInfo.hasNextPage ? `, the first ${SHOWN}` : '';
+  return ['', `images${more}:`, table(['IMAGE', 'MB', 'AGENTS', 'DIGEST'], rows)];
 }
 
 /** Nodes that get no jobs, and why. */

@@ -115,7 +115,7 @@ function describeWhy(job: Why): string {
     const from = decision.kind === 'DISPATCH' && decision.from ? `from ${decision.from.name}; ` : '';
     const basis = `${from}${decision.reason}; policy ${decision.policyVersion}, cycle ${decision.cycle}`;
     lines.push('', `${time(decision.at)}  ${printable(decision.message)} (${printable(basis)})`);
-    lines.push(...jobTerms(decision.jobTerms));
+    lines.push(...jobTerms(decision.jobTerms), ...imageOf(decision.image));
     if (decision.candidates.length > 0) lines.push(candidateTable(decision.candidates));
   }
   if (job.decisions.nodes.length === 0) lines.push('no scheduling decisions yet');
@@ -139,6 +139,7 @@ function describePlacement(placement: Placement): string {
     `${placement.message} (${placement.reason})`,
     ...boundsOf(placement),
     ...jobTerms(placement.jobTerms),
+    ...imageOf(placement.image),
     '',
     candidateTable(placement.candidates),
   ].join('\n');
@@ -156,6 +157,17 @@ function boundsOf({ startsAtLatest, fitsIfLimitS }: Placement): string[] {
 function jobTerms(terms: readonly Term[]): string[] {
   const known = terms.map(({ name, value }) => `${name} = ${short(value)}`);
   return known.length === 0 ? [] : [`the job: ${known.join(', ')}`];
+}
+
+/** A line of what was known of the job's image; none where the policy does not ask. */
+function imageOf(image: Placement['image']): string[] {
+  if (image === null) return [];
+  const { name, sizeMb, sites } = image;
+  const known =
+    sizeMb === null
+      ? 'at no site, so its size is not known and counts as nothing'
+      : `${short(sizeMb)} MB, at ${sites.map((site) => site.name).join(', ')}`;
+  return [printable(`its image ${name}: ${known}`)];
 }
 
 /** For a cell: a number without a long tail; null where there is none. */

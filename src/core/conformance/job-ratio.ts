@@ -69,7 +69,7 @@ function accessS(transfers: RankInput['sites'][number]['transfers']): number {
     catalog.setLink(link);
     return { sizeMb, siteId: i + 1 };
   });
-  return catalog.accessS({ data: jobData({ inputs }) }, 0);
+  return catalog.accessS({ data: jobData({ inputs }), image: null }, 0);
 }
 
 interface HistoryInput {

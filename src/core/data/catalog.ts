@@ -1,9 +1,10 @@
 /**
  * Where data lies and what the network between the sites is like: what moving a job's files costs.
  *
- * Sites without a known link are taken to have a poor one, so that an unmeasured way is used only where nothing else is.
+ * Sites without a known link are taken to have a poor one, so that an unmeasured way is used only where nothing else is. An image comes from its
+ * registry, to which nobody measures the way: where it does not lie yet it costs as much everywhere.
  */
-import type { Dataset, Job, JobInput, Link } from '../model.js';
+import type { Dataset, Job, JobInput, KnownImage, Link, SiteImages } from '../model.js';
 
 /** What a way through the network is like. */
 export type LinkQuality = Pick<Link, 'bandwidthMbPerS' | 'rttS' | 'loss'>;
@@ -22,6 +23,8 @@ export class DataCatalog {
   version = 0;
   private readonly datasets = new Map<number, Dataset>();
   private readonly links = new Map<number, Map<number, Link>>();
+  /** By site, then by name: megabytes. */
+  private readonly images = new Map<number, ReadonlyMap<string, number>>();
 
   /** Adds a dataset or replaces what is known of it. Throws on a size below 0. */
   setDataset(dataset: Dataset): void {
@@ -35,6 +38,27 @@ export class DataCatalog {
   removeDataset(datasetId: number): void {
     this.version++;
     this.datasets.delete(datasetId);
+  }
+
+  /** Replaces what is known of the images at a site. */
+  setImages({ siteId, sizesMb }: SiteImages): void {
+    this.version++;
+    const images = new Map(Object.entries(sizesMb));
+    if (images.size > 0) this.images.set(siteId, images);
+    else this.images.delete(siteId);
+  }
+
+  /** Null: it lies nowhere, and nobody can say how large it is. */
+  image(name: string): KnownImage | null {
+    const siteIds: number[] = [];
+    let sizeMb = 0;
+    for (const [siteId, sizes] of this.images) {
+      const here = sizes.get(name);
+      if (here === undefined) continue;
+      siteIds.push(siteId);
+      sizeMb = Math.max(sizeMb, here);
+    }
+    return siteIds.length === 0 ? null : { sizeMb, siteIds: siteIds.sort((a, b) => a - b) };
   }
 
   /** Adds a link or replaces what is known of it. Throws on a bandwidth, time or loss that cannot be. */
@@ -70,11 +94,11 @@ export class DataCatalog {
   }
 
   /**
-   * Seconds that it takes to bring the job's inputs to the site: each from its best replica, one after the other, nothing for
-   * those that are there (the data access cost of job-ratio.md, and the inputs' part of diana.md's data cost).
+   * Seconds that it takes to bring the job's inputs and its image to the site: each input from its best replica, one after the other,
+   * nothing for what is there (the data access cost of job-ratio.md, and the inputs' part of diana.md's data cost).
    */
-  accessS({ data }: Pick<Job, 'data'>, siteId: number): number {
-    let seconds = 0;
+  accessS({ data, image }: Pick<Job, 'data' | 'image'>, siteId: number): number {
+    let seconds = image === null ? 0 : this.imageS(image, siteId);
     if (data !== null) for (const input of data.inputs) seconds += this.inputS(input, siteId);
     return seconds;
   }
@@ -89,6 +113,12 @@ export class DataCatalog {
   returnS({ data }: Pick<Job, 'data'>, siteId: number): number {
     if (data === null || data.originSiteId === null || data.outputMb === 0) return 0;
     return data.outputMb / this.link(siteId, data.originSiteId).bandwidthMbPerS;
+  }
+
+  /** Seconds that it takes to bring an image to the site; 0 for one that lies there, or of which nobody knows the size. */
+  imageS(name: string, siteId: number): number {
+    if (this.images.get(siteId)?.has(name)) return 0;
+    return (this.image(name)?.sizeMb ?? 0) / UNKNOWN_LINK.bandwidthMbPerS;
   }
 
   /** Seconds that it takes to bring one input to the site. */

@@ -9,10 +9,10 @@
 import { DataCatalog, type LinkQuality, sendS } from '../data/catalog.js';
 import { Fetches } from '../data/fetches.js';
 import type { Grid } from '../grid/grid.js';
-import type { Job, JobInput } from '../model.js';
+import type { DispatchExplanation, Job, JobInput } from '../model.js';
 import { ExactSum } from '../structures/exact-sum.js';
 
-type JobLike = Pick<Job, 'data'>;
+type JobLike = Pick<Job, 'data' | 'image'>;
 type Seconds = Float64Array;
 
 export class Transfers {
@@ -24,6 +24,7 @@ export class Transfers {
   private readonly from = new Map<number, LinkQuality[]>();
   private readonly to = new Map<number, LinkQuality[]>();
   private readonly byDataset = new Map<number, Seconds>();
+  private readonly byImage = new Map<string, Seconds>();
   /** By dataset. */
   private readonly sources = new Map<number, readonly number[]>();
   private readonly catalog: DataCatalog;
@@ -54,9 +55,10 @@ export class Transfers {
   }
 
   /** As `DataCatalog.accessS`; valid until it is asked for again. */
-  accessS({ data }: JobLike): Seconds {
-    if (data === null || data.inputs.length === 0) return this.nothing;
-    this.access.fill(0);
+  accessS({ data, image }: JobLike): Seconds {
+    const there = image === null ? this.nothing : this.imageS(image);
+    if (data === null || data.inputs.length === 0) return there;
+    this.access.set(there);
     for (const input of data.inputs) {
       if ('siteId' in input) {
         const links = this.linksFrom(input.siteId);
@@ -107,6 +109,11 @@ export class Transfers {
     this.linkQueues().count(job, this.siteIds[site] as number, sign);
   }
 
+  /** What an explanation says of the job's image. */
+  imageOf({ image }: JobLike): Pick<DispatchExplanation, 'image'> {
+    return image === null ? {} : { image: this.catalog.image(image) };
+  }
+
   private linkQueues(): LinkQueues {
     this.links ??= new LinkQueues(this.grid, this.catalog, this.now);
     return this.links;
@@ -124,6 +131,12 @@ export class Transfers {
   private sourcesOf(input: JobInput): readonly number[] {
     const found = () => this.siteIds.map((to) => this.catalog.sourceOf(input, to) ?? to);
     return 'siteId' in input ? found() : kept(this.sources, input.datasetId, found);
+  }
+
+  private imageS(name: string): Seconds {
+    return kept(this.byImage, name, () =>
+      Float64Array.from(this.siteIds, (id) => this.catalog.imageS(name, id)),
+    );
   }
 
   private datasetS(datasetId: number): Seconds {
@@ -196,7 +209,7 @@ class LinkQueues {
   }
 }
 
-function kept<T>(known: Map<number, T>, key: number, make: () => T): T {
+function kept<K, T>(known: Map<K, T>, key: K, make: () => T): T {
   let value = known.get(key);
   if (value === undefined) {
     value = make();

@@ -3,10 +3,12 @@
 import { cpusOf } from '../../core/model.js';
 import { liveStates, waitingStates } from '../../core/states.js';
 import { observedWaits, type WaitOfRun } from '../../core/terms/observed-waits.js';
+import { MAX } from '../../platform/limits.js';
 import { table } from '../columns.js';
 import { WAITS_SEEN_MAX, WAITS_SEEN_S } from '../constants.js';
 import { latestCursor, limitOfRun } from '../images.js';
 import { assignedFields, readField } from '../job-fields.js';
+import { type Database, transaction } from '../pool.js';
 import { type Reading, rowsOf } from '../read-rows.js';
 import type { JobRow } from '../rows.js';
 import { tokenOf } from '../rules.js';
@@ -18,6 +20,7 @@ import {
   type Cursor,
   type ListPlace,
   PRESENCE_GAP_S,
+  type ReportedImage,
   type ReportedLoad,
   type SentSignal,
 } from '../store.js';
@@ -324,6 +327,45 @@ UNION ALL
   );
   return found.map(({ limitS, waitS, began, ...job }) => ({ cpus: cpusOf(job), limitS, waitS, began }));
 }
+
+// Images ---------------------------------------------------------------------------------------------------------------------
+
+/** Schedulers are told where something has changed (`triggers.agent_images_changed`). Reports of one agent are taken one after the other. */
+export const reportImages = (
+  database: Pick<Database, 'pool'>,
+  siteId: number,
+  agentId: number,
+  images: readonly ReportedImage[],
+): Promise<{ serves: boolean; changed: boolean }> =>
+  transaction(database, async (tx) => {
+    const serves = await value<boolean>(
+      tx,
+      sql`
+SELECT EXISTS (SELECT FROM (SELECT id FROM agents WHERE id = ${agentId}::integer AND site_id = ${siteId}::integer FOR NO KEY UPDATE) a)
+   AND EXISTS (SELECT FROM machines WHERE agent_id = ${agentId}::integer AND removed_at IS NULL) AS v`,
+    );
+    const told = table('t', serves ? images : [], {
+      name: ['text', ({ name }) => name],
+      digest: ['text', ({ digest }) => digest],
+      size_mb: ['float8', ({ sizeMb }) => sizeMb],
+    });
+    const gone = await run(
+      tx,
+      sql`DELETE FROM agent_images WHERE agent_id = ${agentId}::integer AND name NOT IN (SELECT name FROM ${told})`,
+    );
+    const put = await run(
+      tx,
+      sql`
+INSERT INTO agent_images AS i (agent_id, site_id, name, digest, size_mb)
+SELECT ${agentId}::integer, ${siteId}::integer, name, digest, size_mb FROM ${told}
+ WHERE EXISTS (SELECT FROM agent_images WHERE agent_id = ${agentId}::integer AND name = t.name)
+    OR (SELECT count(*) FROM agent_images WHERE site_id = ${siteId}::integer) < ${MAX.siteImages}::integer
+ ORDER BY name
+ON CONFLICT (agent_id, name) DO UPDATE SET digest = excluded.digest, size_mb = excluded.size_mb
+ WHERE (i.digest, i.size_mb) IS DISTINCT FROM (excluded.digest, excluded.size_mb)`,
+    );
+    return { serves, changed: gone + put > 0 };
+  });
 
 // Presence --------------------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 /** What schedulers know: everything at one instant, and what changed since. */
 
 import { INTERVAL_S } from '../../core/data/traffic.js';
-import type { Dataset, Job, Link, Reservation, Run, UserClass } from '../../core/model.js';
+import type { Dataset, Job, Link, Reservation, Run, SiteImages, UserClass } from '../../core/model.js';
 import type { JobState } from '../../core/states.js';
 import { endedStates, isLive, liveStates, pendingStates, waitingStates } from '../../core/states.js';
 import { list, table } from '../columns.js';
@@ -28,6 +28,7 @@ import {
   reservationFromArray,
   runArray,
   runFromArray,
+  siteImagesObject,
   submittedAt,
   type ToldTotals,
   totalsFromTold,
@@ -61,11 +62,11 @@ export function loadGrid(
     database,
     async (tx): Promise<GridImage> => {
       const [cursor, directory, margins, data] = await loadDirectory(tx, marginWindow);
-      const [datasets, links, quotas, told, traffic, classes] = data;
+      const [datasets, links, quotas, told, traffic, classes, images] = data;
       const totals = totalsFromTold(told);
       const kept = await reservations(tx);
       const jobs = await loadJobs(tx, new Map(classes), await loadRuns(tx), keep);
-      const known = { ...directoryFromArray(directory), datasets, links, quotas, totals, traffic };
+      const known = { ...directoryFromArray(directory), datasets, links, images, quotas, totals, traffic };
       return { cursor, ...known, jobs, margins, reservations: kept };
     },
     { isolationLevel: 'RepeatableRead', timeoutMs: LOAD_MS },
@@ -164,7 +165,7 @@ type Changes = [
   totals: ToldTotals[] | null,
   traffic: TrafficCount[] | null,
 ];
-/** A dataset and null, or a link between two sites. */
+/** A dataset and null, a link between two sites, or a site twice: its images. */
 type ChangedData = [id: number, toSiteId: number | null];
 
 export async function changesSince(
@@ -181,7 +182,7 @@ export async function changesSince(
     margins: margins ?? [],
     users: (users ?? []).map(([userId, userClass, share]) => ({ userId, userClass, share })),
     directory: directory && directoryFromArray(directory),
-    ...(data === null ? { datasets: [], links: [] } : await changedData(connection, data)),
+    ...(data === null ? { datasets: [], links: [], images: [] } : await changedData(connection, data)),
     totals: totalsFromTold(totals ?? []),
     traffic: traffic ?? [],
     more: events >= limit,
@@ -274,15 +275,16 @@ SELECT CASE WHEN ${cursor}::bigint >= (SELECT id FROM events_horizon) THEN json_
   );
 }
 
-/** Datasets and links as they are now: seldom any. */
+/** Datasets, links and images as they are now: seldom any. */
 async function changedData(
   connection: Connection,
   changed: readonly ChangedData[],
-): Promise<Pick<GridChanges, 'datasets' | 'links'>> {
-  const links = changed.filter(([, to]) => to !== null);
+): Promise<Pick<GridChanges, 'datasets' | 'links' | 'images'>> {
+  const links = changed.filter(([from, to]) => to !== null && to !== from);
+  const sites = changed.filter(([from, to]) => to === from).map(([id]) => id);
   const datasets = changed.filter(([, to]) => to === null).map(([id]) => id);
-  const [someDatasets, someLinks] = await value<
-    [[number, Dataset | null][], [number, number, Link | null][]]
+  const [someDatasets, someLinks, images] = await value<
+    [[number, Dataset | null][], [number, number, Link | null][], SiteImages[]]
   >(
     connection,
     sql`
@@ -291,10 +293,12 @@ SELECT json_build_array(
      FROM unnest(${list('integer', datasets)}) AS w (id) LEFT JOIN datasets v ON v.id = w.id AND v.removed_at IS NULL),
   (SELECT coalesce(json_agg(json_build_array(w.from_id, w.to_id, CASE WHEN v.to_site_id IS NOT NULL THEN ${raw(linkObject)} END)), '[]')
      FROM ${table('w', links, { from_id: ['integer', ([from]) => from], to_id: ['integer', ([, to]) => to] })}
-     LEFT JOIN links v ON v.from_site_id = w.from_id AND v.to_site_id = w.to_id)) AS v`,
+     LEFT JOIN links v ON v.from_site_id = w.from_id AND v.to_site_id = w.to_id),
+  (SELECT coalesce(json_agg(${raw(siteImagesObject)}), '[]') FROM unnest(${list('integer', sites)}) AS v (id))) AS v`,
   );
   return {
     datasets: someDatasets.map(([id, dataset]) => ({ id, dataset })),
     links: someLinks.map(([fromSiteId, toSiteId, link]) => ({ fromSiteId, toSiteId, link })),
+    images,
   };
 }

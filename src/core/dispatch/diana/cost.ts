@@ -8,7 +8,7 @@
  */
 import type { Grid } from '../../grid/grid.js';
 import type { Requirement } from '../../grid/requirements.js';
-import type { Job } from '../../model.js';
+import type { DispatchExplanation, Job } from '../../model.js';
 import { busyShare, SitePowers } from '../../terms/power.js';
 import { Transfers } from '../../terms/transfers.js';
 import type { Rules } from './rules.js';
@@ -71,7 +71,7 @@ export class SiteCosts {
       compute[i] = seconds;
       total[i] = weights.computation * seconds;
     }
-    if (job.data === null) {
+    if (job.data === null && job.image === null) {
       const nothing = this.nothingFor(length);
       return { total, network: nothing, computation: compute, data: nothing };
     }
@@ -90,6 +90,11 @@ export class SiteCosts {
       (total[i] as number) += weights.network * send + weights.data * move;
     }
     return { total, network, computation: compute, data };
+  }
+
+  /** As `Transfers.imageOf`. */
+  imageOf(job: Job): Pick<DispatchExplanation, 'image'> {
+    return this.transfers.imageOf(job);
   }
 
   /** The job waits at the site of this position from now on, in the pass. */

@@ -55,7 +55,7 @@ export const diana = dispatchKind({
         better: 'LOW',
       },
     },
-    data: { label: 'Data', about: 'Cost of moving inputs and output', unit: 'S', better: 'LOW' },
+    data: { label: 'Data', about: 'Cost of moving inputs, image and output', unit: 'S', better: 'LOW' },
     room: ROOM,
     queued: QUEUED,
     queueLength: { label: 'Queue', about: 'Jobs in its meta-queue', unit: 'JOBS', better: 'LOW' },
@@ -345,6 +345,7 @@ class DianaPass implements DispatchPass {
         compared: stays || elsewhere === null ? 1 : 2,
         level: levelOf(standing.order),
         priorityTerms,
+        ...this.costs.imageOf(job),
       },
     };
   }

@@ -55,7 +55,7 @@ export const jobRatio = dispatchKind({
     qr: { label: 'Queue', about: "1 minus the site's fraction of all queued jobs (QR)", better: 'HIGH' },
     dataAccessCost: {
       label: 'Data access',
-      about: 'Time to bring the inputs there',
+      about: 'Time to bring the inputs and the image there',
       unit: 'S',
       better: 'LOW',
     },
@@ -116,14 +116,14 @@ class JobRatioPass implements DispatchPass {
       }
       const ranked = this.rank(job, eligibility);
       const site = this.siteFor(ranked, eligibility);
-      plan.take(job, this.choice(site, ranked, eligibility));
+      plan.take(job, this.choice(job, site, ranked, eligibility));
       this.batcher.take(site);
     });
   }
 
   choose(job: Job, eligibility: Eligibility): Choice {
     const ranked = this.rank(job, eligibility);
-    return this.choice(this.siteFor(ranked, eligibility), ranked, eligibility);
+    return this.choice(job, this.siteFor(ranked, eligibility), ranked, eligibility);
   }
 
   /** Index into the grid's sites; −1: none has room. */
@@ -131,7 +131,7 @@ class JobRatioPass implements DispatchPass {
     return this.batcher.siteFor(inRankOrder(terms.rank, indices));
   }
 
-  private choice(site: number, { ratio, terms }: Ranked, eligibility: Eligibility): Choice {
+  private choice(job: Job, site: number, { ratio, terms }: Ranked, eligibility: Eligibility): Choice {
     const { siteIds, indices, ineligible } = eligibility;
     const { computation, dataIntensive, runs } = ratio;
     const { room } = this.batcher;
@@ -149,6 +149,7 @@ class JobRatioPass implements DispatchPass {
         compared: 1,
         level: null,
         priorityTerms: { computation, dataIntensive, runs },
+        ...this.transfers.imageOf(job),
       },
     };
   }
@@ -156,7 +157,7 @@ class JobRatioPass implements DispatchPass {
   private rank(job: Job, eligibility: Eligibility): Ranked {
     const facts = this.factsFor(job, eligibility);
     const ratio = this.history.ratioOf(job);
-    if (job.data !== null && job.data.inputs.length > 0) {
+    if (job.image !== null || (job.data !== null && job.data.inputs.length > 0)) {
       const access = this.transfers.accessS(job);
       const costs = eligibility.indices.map((index) => access[index] as number);
       return rankedBy(ratio, facts, costs, restsOf(costs));
