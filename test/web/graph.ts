@@ -18,6 +18,7 @@ export function graphOfJobs(visits: Visits, grid: Grid): void {
     );
     const { page } = await visits.visit(`${grid.origin}/graph?group=${groupName}`, { key: grid.adminKey });
     await page.locator('canvas[data-laid-out=true]').waitFor();
+    await page.locator('.nav-link[aria-current=page]', { hasText: 'Jobs' }).waitFor();
     const row = (name: string) =>
       page.getByRole('region', { name: 'Jobs by level' }).getByRole('row', { name: new RegExp(name) });
     await row('2 second').getByText('Blocked').waitFor();

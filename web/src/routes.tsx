@@ -75,11 +75,13 @@ const routes = [
   createRoute({
     getParentRoute,
     path: '/groups/$id',
+    staticData: { within: '/jobs' },
     component: lazyRouteComponent(() => import('./pages/jobs/groups'), 'GroupPage'),
   }),
   createRoute({
     getParentRoute,
     path: '/graph',
+    staticData: { within: '/jobs' },
     component: lazyRouteComponent(() => import('./pages/graph/graph'), 'GraphPage'),
   }),
   createRoute({

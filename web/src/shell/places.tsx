@@ -18,6 +18,8 @@ declare module '@tanstack/react-router' {
   interface StaticDataRouteOption {
     /** Where the page is in the menu; left out: not there. */
     menu?: MenuEntry;
+    /** The page of the menu that it belongs to; left out: the one that its address begins with. */
+    within?: string;
   }
 }
 

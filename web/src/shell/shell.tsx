@@ -28,6 +28,7 @@ const THEMES = {
 function Navigation({ onQuickOpen, onGo }: { onQuickOpen(): void; onGo?: () => void }) {
   const viewer = useViewer();
   const sections = usePlaces();
+  const within = useRouterState({ select: ({ matches }) => matches.at(-1)?.staticData.within });
   const chosen = useStore(theme);
   const navigate = useNavigate();
   return (
@@ -62,6 +63,7 @@ function Navigation({ onQuickOpen, onGo }: { onQuickOpen(): void; onGo?: () => v
                       to={place.to}
                       className="nav-link"
                       activeOptions={{ exact: place.to === '/' }}
+                      {...(place.to === within && { className: 'nav-link active', 'aria-current': 'page' })}
                       onClick={onGo}
                     >
                       <place.icon size={16} aria-hidden />

@@ -167,7 +167,7 @@ function Change({ entry }: { entry: Entry }) {
   if (entry.before === null && !all)
     return (
       <button type="button" className="link small" onClick={() => setAll(true)}>
-        Show what was created
+        Show the details
       </button>
     );
   return (
