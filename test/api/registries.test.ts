@@ -193,7 +193,11 @@ test('a new key takes over what a former one has encrypted', async () => {
     missing: expect.stringContaining(`the key ${new Secrets(next).keyId}`),
   });
   const row = await directory.registryCredential(ada.number, 'ghcr.io');
-  expect(new Secrets(next).open(row!, ['registry', ada.number, 'ghcr.io', 'ada'])).toBe(SECRET);
+  const owner = ['registry', ada.number, 'ghcr.io', 'ada'];
+  expect(new Secrets(next).open(row!, owner)).toBe(SECRET);
+  // What was read before the user set another one is not put in its place.
+  await directory.sealAnew({ ...row!, sealed: randomBytes(40) }, new Secrets(next).seal('former', owner));
+  expect(await directory.registryCredential(ada.number, 'ghcr.io')).toEqual(row);
 });
 
 test('are gone when their user is deactivated', async () => {

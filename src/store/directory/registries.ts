@@ -123,8 +123,8 @@ SELECT j.image, j.user_id AS "userId", u.name AS user, extract(epoch FROM r.assi
   },
 
   /** Unless somebody has set another meanwhile. */
-  async sealAnew({ id, keyId }: SealedCredential, now: Sealed): Promise<void> {
-    await prisma.registryCredential.updateMany({ where: { id, keyId }, data: now });
+  async sealAnew({ id, sealed }: SealedCredential, now: Sealed): Promise<void> {
+    await prisma.registryCredential.updateMany({ where: { id, sealed }, data: now });
   },
 });
 
