@@ -100,6 +100,7 @@ const LISTS: Record<string, readonly ('event' | readonly [string, ...unknown[]])
   'Query.decisions': [['decision', 1]],
   'Query.events': ['event'],
   'Query.holds': [['hold', 1]],
+  'Query.images': [['image', 1, 'x']],
   'Query.audit': [['audit', 1]],
   'Query.simulations': [['simulation', 1]],
   'User.keys': [['apikey', 1]],

@@ -6,12 +6,14 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import {
   DataCatalog,
+  type Job,
   JobHistory,
   Margins,
   type PromisesImage,
   Shares,
   Traffic,
 } from '../../src/core/index.js';
+import { fieldsOf } from '../../src/core/lean-jobs.js';
 import { LicenseRequests } from '../../src/core/resources/license-requests.js';
 import { retryActions } from '../../src/core/runs/retry.js';
 import type { EndCause } from '../../src/core/states.js';
@@ -541,13 +543,19 @@ async function whatItIs({ store, events, ratioPoints }: World) {
   };
 }
 
+/** What it shares with others is theirs, too: which of them that was first differs. */
+function described({ grid }: Mirror, id: number): Job | null {
+  const job = grid.job(id);
+  return job && fieldsOf(job);
+}
+
 async function picture(mirror: Mirror, store: Store) {
   await mirror.sync();
   const { grid } = mirror;
   const { jobs } = await store.loadGrid(0);
   return {
     // Of a job that runs, nobody reads the description again.
-    places: jobs.map(({ job: { id }, run }) => [id, grid.placeOf(id), run === null && grid.job(id)]),
+    places: jobs.map(({ job: { id }, run }) => [id, grid.placeOf(id), run === null && described(mirror, id)]),
     root: grid.root.length,
     sites: grid.sites.map(({ site, queue, meta, resources }) => [
       site,
