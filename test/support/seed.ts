@@ -3,7 +3,7 @@
  * What fails tells its own seed, too.
  */
 import * as fc from 'fast-check';
-import { RandomStream } from '../../src/core/index.js';
+import { RandomStream } from '../../src/core/random.js';
 
 export const SEED = Number(process.env.TEST_SEED);
 
