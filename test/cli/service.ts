@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packagePath } from '../../src/platform/paths.js';
+import { PATIENCE_MS } from '../support/patience.js';
 import { freePort } from '../support/ports.js';
 
 const PROGRAM = packagePath('bin', 'switchyard.js');
@@ -130,12 +131,15 @@ export function service(url: string, env: Environment, process: Running): Servic
   };
 }
 
-/** Asks until the answer is as wanted. The test's own time limit is the bound. */
+/** Asks until the answer is as wanted. Throws the last one when that takes too long. */
 export async function until<T>(ask: () => Promise<T>, wanted: (answer: T) => boolean): Promise<T> {
+  const since = performance.now();
   for (;;) {
     const begun = performance.now();
     const answer = await ask();
     if (wanted(answer)) return answer;
+    if (begun - since > PATIENCE_MS)
+      throw new Error(`not as wanted after ${PATIENCE_MS} ms: ${JSON.stringify(answer)?.slice(0, 4_000)}`);
     // Whoever asks starts a process: what is waited for needs the processors, too.
     const rest = Math.max(400, 2 * (performance.now() - begun));
     await new Promise((resolve) => setTimeout(resolve, rest));
