@@ -19,7 +19,7 @@ export const sendS = ({ rttS, bandwidthMbPerS, loss }: LinkQuality, sizeMb: numb
   (rttS + sizeMb / bandwidthMbPerS) / (1 - loss);
 
 export class DataCatalog {
-  /** Changes whenever a dataset or a link does: what was worked out before may no longer hold. */
+  /** Changes whenever a dataset, a link or an image does: what was worked out before may no longer hold. */
   version = 0;
   private readonly datasets = new Map<number, Dataset>();
   private readonly links = new Map<number, Map<number, Link>>();
@@ -116,9 +116,8 @@ export class DataCatalog {
   }
 
   /** Seconds that it takes to bring an image to the site; 0 for one that lies there, or of which nobody knows the size. */
-  imageS(name: string, siteId: number): number {
-    if (this.images.get(siteId)?.has(name)) return 0;
-    return (this.image(name)?.sizeMb ?? 0) / UNKNOWN_LINK.bandwidthMbPerS;
+  private imageS(name: string, siteId: number): number {
+    return this.images.get(siteId)?.has(name) ? 0 : imageFetchS(this.image(name));
   }
 
   /** Seconds that it takes to bring one input to the site. */
@@ -149,3 +148,7 @@ export class DataCatalog {
     return 'siteId' in input ? input.sizeMb : (this.datasets.get(input.datasetId)?.sizeMb ?? 0);
   }
 }
+
+/** Seconds that it takes to fetch an image from its registry; 0 for one of which nobody knows the size. */
+export const imageFetchS = (known: KnownImage | null): number =>
+  (known?.sizeMb ?? 0) / UNKNOWN_LINK.bandwidthMbPerS;

@@ -6,10 +6,10 @@
  * and what is left of those that run there, which have it one after the other since they began. Outputs come later.
  */
 
-import { DataCatalog, type LinkQuality, sendS } from '../data/catalog.js';
+import { DataCatalog, imageFetchS, type LinkQuality, sendS } from '../data/catalog.js';
 import { Fetches } from '../data/fetches.js';
 import type { Grid } from '../grid/grid.js';
-import type { DispatchExplanation, Job, JobInput } from '../model.js';
+import type { DispatchExplanation, Job, JobInput, KnownImage } from '../model.js';
 import { ExactSum } from '../structures/exact-sum.js';
 
 type JobLike = Pick<Job, 'data' | 'image'>;
@@ -24,7 +24,7 @@ export class Transfers {
   private readonly from = new Map<number, LinkQuality[]>();
   private readonly to = new Map<number, LinkQuality[]>();
   private readonly byDataset = new Map<number, Seconds>();
-  private readonly byImage = new Map<string, Seconds>();
+  private readonly byImage = new Map<string, { known: KnownImage | null; seconds: Seconds }>();
   /** By dataset. */
   private readonly sources = new Map<number, readonly number[]>();
   private readonly catalog: DataCatalog;
@@ -56,7 +56,7 @@ export class Transfers {
 
   /** As `DataCatalog.accessS`; valid until it is asked for again. */
   accessS({ data, image }: JobLike): Seconds {
-    const there = image === null ? this.nothing : this.imageS(image);
+    const there = image === null ? this.nothing : this.image(image).seconds;
     if (data === null || data.inputs.length === 0) return there;
     this.access.set(there);
     for (const input of data.inputs) {
@@ -111,7 +111,7 @@ export class Transfers {
 
   /** What an explanation says of the job's image. */
   imageOf({ image }: JobLike): Pick<DispatchExplanation, 'image'> {
-    return image === null ? {} : { image: this.catalog.image(image) };
+    return image === null ? {} : { image: this.image(image).known };
   }
 
   private linkQueues(): LinkQueues {
@@ -133,10 +133,13 @@ export class Transfers {
     return 'siteId' in input ? found() : kept(this.sources, input.datasetId, found);
   }
 
-  private imageS(name: string): Seconds {
-    return kept(this.byImage, name, () =>
-      Float64Array.from(this.siteIds, (id) => this.catalog.imageS(name, id)),
-    );
+  /** Looked for at all sites once. */
+  private image(name: string): { known: KnownImage | null; seconds: Seconds } {
+    return kept(this.byImage, name, () => {
+      const known = this.catalog.image(name);
+      const [there, fetchS] = [new Set(known?.siteIds), imageFetchS(known)];
+      return { known, seconds: Float64Array.from(this.siteIds, (id) => (there.has(id) ? 0 : fetchS)) };
+    });
   }
 
   private datasetS(datasetId: number): Seconds {
