@@ -6,6 +6,7 @@
 import { execFile } from 'node:child_process';
 import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
+import { isImageName } from '../../platform/images.js';
 import type { HeldImage } from '../runner.js';
 import { roomOf } from './disk.js';
 import type { FetchedImages, Requester } from './fetched.js';
@@ -18,8 +19,6 @@ const READ_MS = 1_800_000;
 const KNOWN_MAX = 1_000;
 /** Between two looks for what operators have put there. */
 const LOOK_MS = 600_000;
-/** Names of images that jobs can give. */
-const NAMED = /^(?!.{201})[A-Za-z0-9][\w.:@+-]*(\/[A-Za-z0-9][\w.:@+-]*)*$/;
 /** Names in `$1` that may be images, as far down as names go that registries have: each followed by NUL. */
 const FIND = `find -L "$1" -mindepth 1 -maxdepth 6 -type d -exec test -d '{}/usr' ';' -print0 -prune`;
 /** The same bytes for the same names, contents, owners, rights and times of change; how tar ended is said beside them. */
@@ -147,7 +146,7 @@ const namesIn = (directory: string): Promise<string[]> =>
     // What it has found counts, though it may not look everywhere.
     execFile('/bin/sh', ['-c', FIND, 'sh', directory], options, (_, said) => {
       const names = said.split('\0').map((path) => relative(directory, path));
-      resolve(names.filter((name) => NAMED.test(name)).sort());
+      resolve(names.filter(isImageName).sort());
     });
   });
 

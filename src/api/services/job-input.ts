@@ -20,6 +20,7 @@ import type { Policy } from '../../core/policy.js';
 import { ConstraintError, parseConstraint, TERMINAL } from '../../core/resources/constraint.js';
 import type { DeviceRequest } from '../../core/resources/devices.js';
 import { filePathFault, keptPath, outputPathFault } from '../../platform/file-paths.js';
+import { isImageName } from '../../platform/images.js';
 import { MAX } from '../../platform/limits.js';
 import { httpUrlFault, shownUrl } from '../../platform/urls.js';
 import {
@@ -67,10 +68,8 @@ const LOCAL_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/;
 const PARTITIONS = /^[A-Za-z0-9_][A-Za-z0-9_.-]*(,[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/;
 const LOCAL_NAMES = `letters, digits and \`_.-\`, at most ${MAX.nameChars}; partitions separated by commas`;
 
-/** As registries name images, without what could lead out of a directory of images. */
 /** As a word of `machineConstraint` is one. */
 const LABEL = /^[A-Za-z_][A-Za-z0-9_.\-/]*$/;
-const IMAGE = /^(?!.*(^|\/)\.)[A-Za-z0-9][\w.:@+-]*(\/[A-Za-z0-9][\w.:@+-]*)*$/;
 const IMAGE_NAMES = `the name of an image, such as debian:12 or ghcr.io/tools/aligner:1.4, at most ${MAX.nameChars} characters`;
 
 /** Of the kinds of resources that there are, in a message. */
@@ -656,8 +655,7 @@ class JobChecks {
 
   image(field: string, value: string | null | undefined): string | null {
     if (!given(value)) return null;
-    if (!IMAGE.test(value) || value.length > MAX.nameChars)
-      this.refuse(field, value.slice(0, SHOWN_CHARS), IMAGE_NAMES);
+    if (!isImageName(value)) this.refuse(field, value.slice(0, SHOWN_CHARS), IMAGE_NAMES);
     return value;
   }
 
