@@ -337,7 +337,7 @@ export class Agent {
           take(said);
         }
       } catch (error) {
-        if (error instanceof ServiceError && error.code === 'GRAPHQL_VALIDATION_FAILED') return;
+        if (error instanceof ServiceError && error.isUnknownThere) return;
         throw error;
       }
       if (!signal.aborted) throw new ServiceError('the subscription has ended', 'NETWORK');
@@ -471,7 +471,7 @@ export class Agent {
       return answer.heartbeat;
     } catch (error) {
       // One of the release before does not ask for them.
-      if (!(error instanceof ServiceError) || error.code !== 'GRAPHQL_VALIDATION_FAILED') throw error;
+      if (!(error instanceof ServiceError && error.isUnknownThere)) throw error;
       this.tellsCheckpoints = false;
       return this.beat(site);
     }
@@ -601,7 +601,7 @@ export class Agent {
       const variables = { site, agent: this.id, images };
       return (await this.request(ReportImagesDocument, variables)).reportImages;
     } catch (error) {
-      if (error instanceof ServiceError && error.code === 'GRAPHQL_VALIDATION_FAILED') return null;
+      if (error instanceof ServiceError && error.isUnknownThere) return null;
       throw error;
     }
   }
@@ -640,7 +640,7 @@ export class Agent {
       } catch (error) {
         if (signal.aborted) return;
         // One of the release before wants none.
-        if (error instanceof ServiceError && error.code === 'GRAPHQL_VALIDATION_FAILED') return;
+        if (error instanceof ServiceError && error.isUnknownThere) return;
         log.warn(
           { error: (error as Error).message },
           'agent: cannot query which copies of datasets are needed',

@@ -34,8 +34,7 @@ export class RegistryCredentials {
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error;
       // One of the release before keeps none.
-      if (error.code === 'GRAPHQL_VALIDATION_FAILED')
-        return 'the service does not keep credentials for registries';
+      if (error.isUnknownThere) return 'the service does not keep credentials for registries';
       if (error.code === 'NOT_FOUND') return 'the run is no longer live';
       throw error;
     }

@@ -64,6 +64,11 @@ export class ServiceError extends Error {
     return exitCodeOf(this.code);
   }
 
+  /** Whether the service does not know the operation, or something in it: it is of an earlier release. */
+  get isUnknownThere(): boolean {
+    return this.code === 'GRAPHQL_VALIDATION_FAILED';
+  }
+
   /** Whether the same request may succeed later: the service is away, busy, or has had enough for the moment. */
   get mayPass(): boolean {
     return this.code === 'RATE_LIMITED' || this.exitCode === ExitCode.UNREACHABLE;
