@@ -35,6 +35,31 @@ import { createSiteLoads } from './site-load.js';
 // biome-ignore lint/complexity/noExcessiveLinesPerFunction: a module: it returns short functions that share its parts
 export function createGridService(parts: ServiceParts) {
   const { directory, queries, limits, now } = parts;
+  /** A page of what sites have by name, at one or at all that the viewer may see. */
+  async function bySite<Row extends { siteId: number; name: string }>(
+    viewer: Viewer,
+    site: string | null,
+    { first, after }: ForwardArguments,
+    kind: string,
+    read: (
+      siteId: number | null,
+      behind: { siteId: number; name: string } | null,
+      limit: number,
+    ) => Promise<Row[]>,
+  ): Promise<Connection<Row>> {
+    const size = pageSize('first', first, limits);
+    const asked = site === null ? null : localId('site', site, 'siteId');
+    if (asked !== null && !maySeeSite(viewer, asked)) return connection<Row>([], size, () => '');
+    // 0 is no site's id: an agent's key without a site sees nothing.
+    const siteId = viewer.role === 'AGENT' ? (viewer.siteId ?? 0) : asked;
+    const cursor = after ? decodeCursor('after', after, kind, ['number', 'text']) : null;
+    const behind = cursor && { siteId: cursor[0], name: cursor[1] };
+    const rows = await read(siteId, behind, size + 1);
+    return connection(rows, size, (row) => encodeCursor(kind, [row.siteId, row.name]), {
+      continued: behind !== null,
+    });
+  }
+
   async function changeSite(
     viewer: Viewer,
     id: string,
@@ -111,40 +136,19 @@ export function createGridService(parts: ServiceParts) {
         });
       },
 
-      async machines(
+      machines: (
         viewer: Viewer,
         site: string | null,
-        { first, after }: ForwardArguments,
-      ): Promise<Connection<MachineRow>> {
-        const size = pageSize('first', first, limits);
-        const asked = site === null ? null : localId('site', site, 'siteId');
-        if (asked !== null && !maySeeSite(viewer, asked)) return connection<MachineRow>([], size, () => '');
-        // 0 is no site's id: an agent's key without a site sees nothing.
-        const siteId = viewer.role === 'AGENT' ? (viewer.siteId ?? 0) : asked;
-        const cursor = after ? decodeCursor('after', after, 'machine', ['number', 'text']) : null;
-        const behind = cursor && { siteId: cursor[0], name: cursor[1] };
-        const rows = await queries.machines(siteId, behind, size + 1);
-        return connection(rows, size, (machine) => encodeCursor('machine', [machine.siteId, machine.name]), {
-          continued: behind !== null,
-        });
-      },
+        page: ForwardArguments,
+      ): Promise<Connection<MachineRow>> =>
+        bySite(viewer, site, page, 'machine', (...asked) => queries.machines(...asked)),
 
-      async images(
+      images: (
         viewer: Viewer,
         site: string | null,
-        { first, after }: ForwardArguments,
-      ): Promise<Connection<SiteImageRow>> {
-        const size = pageSize('first', first, limits);
-        const asked = site === null ? null : localId('site', site, 'siteId');
-        if (asked !== null && !maySeeSite(viewer, asked)) return connection<SiteImageRow>([], size, () => '');
-        const siteId = viewer.role === 'AGENT' ? (viewer.siteId ?? 0) : asked;
-        const cursor = after ? decodeCursor('after', after, 'image', ['number', 'text']) : null;
-        const behind = cursor && { siteId: cursor[0], name: cursor[1] };
-        const rows = await queries.images(siteId, behind, size + 1);
-        return connection(rows, size, (image) => encodeCursor('image', [image.siteId, image.name]), {
-          continued: behind !== null,
-        });
-      },
+        page: ForwardArguments,
+      ): Promise<Connection<SiteImageRow>> =>
+        bySite(viewer, site, page, 'image', (...asked) => queries.images(...asked)),
 
       async licenses(_viewer: Viewer, { first, after }: ForwardArguments): Promise<Connection<LicenseRow>> {
         const size = pageSize('first', first, limits);
