@@ -1,6 +1,6 @@
 /** The client of the service that the variables name, or of the one that `npm start` runs here. */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { Client, type ServiceError } from '../client/index.js';
 import { loadConfig } from '../platform/config.js';
 import { withoutGraphql } from './spoken.js';
@@ -29,6 +29,14 @@ export function explained({ message, code, requestId }: ServiceError): string {
       ? `no API key: set SWITCHYARD_KEY (there is none in ${keyFile})`
       : withoutGraphql(message);
   return `${what} (${code}${requestId === null ? '' : `, request ${requestId}`})`;
+}
+
+/** Puts a key in a file that only its owner can read: whole, or not at all. */
+export function writeKey(path: string, key: string): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const aside = `${path}.${process.pid}`;
+  writeFileSync(aside, `${key}\n`, { mode: 0o600, flush: true });
+  renameSync(aside, path);
 }
 
 /** The key in a file; null when there is none that we may read. */

@@ -2,13 +2,12 @@
  * What makes a fresh database usable at once: the first policy and the administrator, whose key is in a file; a site, and the key of its
  * agents in another. All of it may be repeated: what is there stays as it is.
  */
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { hostShape } from '../agent/index.js';
 import type { OwnedDevice } from '../core/resources/devices.js';
 import type { Change, Directory } from '../store/directory.js';
 import type { Queries } from '../store/queries.js';
-import { ADMIN_KEY_FILE, agentKeyFile, readKey } from './connect.js';
+import { ADMIN_KEY_FILE, agentKeyFile, readKey, writeKey } from './connect.js';
 import { CliError } from './errors.js';
 
 export interface Installation {
@@ -77,10 +76,7 @@ async function ensureKey(
   for (const { id } of await at.queries.unrevokedKeysNamed(userId, name))
     done(await at.directory.revokeApiKey(id, now, ACTOR));
   const made = done(await at.directory.createApiKey({ userId, name, siteId, expiresAt: null }, ACTOR));
-  mkdirSync(dirname(file), { recursive: true });
-  const aside = `${file}.${process.pid}`;
-  writeFileSync(aside, `${made.secret}\n`, { mode: 0o600 });
-  renameSync(aside, file);
+  writeKey(file, made.secret);
 }
 
 function done<T>(change: Change<T>): T {

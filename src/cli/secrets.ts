@@ -1,11 +1,12 @@
 /** The keys with which the service encrypts what it keeps for users, and their change. */
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Config, ConfigError } from '../platform/config.js';
 import type { Logger } from '../platform/log.js';
 import { newSecretsKey, Secrets, secretsKey } from '../platform/secrets.js';
 import { ownerOf } from '../store/directory/registries.js';
 import type { Directory } from '../store/directory.js';
+import { writeKey } from './connect.js';
 
 /** In the home, where the database is built in. */
 export const SECRETS_KEY_FILE = 'secrets.key';
@@ -24,11 +25,7 @@ export function openSecrets({ secretsKey, secretsKeysOld, databaseUrl, home }: G
   if (secretsKey !== null) return new Secrets(keyOf('SECRETS_KEY', secretsKey), former);
   if (databaseUrl !== null) return null;
   const file = join(home, SECRETS_KEY_FILE);
-  if (!existsSync(file)) {
-    mkdirSync(home, { recursive: true });
-    writeFileSync(`${file}.new`, `${newSecretsKey()}\n`, { mode: 0o600, flush: true });
-    renameSync(`${file}.new`, file);
-  }
+  if (!existsSync(file)) writeKey(file, newSecretsKey());
   return new Secrets(keyOf('SECRETS_KEY', file), former);
 }
 
