@@ -1,4 +1,5 @@
-// `node scripts/packages.mjs [FOLDER]`, with which `npm start` and `npm test` begin: what package-lock.json asks for is installed if it is not, in a fresh checkout and after a change of it.
+// `node scripts/packages.mjs [FOLDER]`, with which `npm start` and `npm test` begin: what package-lock.json asks for is installed if it is not, in a
+// fresh checkout and after a change of it.
 // Of the CPU time that `npm ci` takes here, a third goes into asking the registry about versions that npm's cache knows (lock files with download
 // addresses would spare it, and name one registry to everybody), and collecting garbage: the cache is asked first, and npm gets more room.
 import { spawnSync } from 'node:child_process';

@@ -1,5 +1,5 @@
-// `npm start`: installs what is missing, builds, and then is the service itself. npm passes TERM and INT on to the process that it has started; a shell
-// there would die of them and leave the service running. What npm does not pass on (HUP, KILL) ends npm alone: then this
+// `npm start`: installs what is missing, builds, and then is the service itself. npm passes TERM and INT on to the process that
+// it has started; a shell there would die of them and leave the service running. What npm does not pass on (HUP, KILL) ends npm alone: then this
 // process sees that its parent has gone, and ends too.
 import { installPackages } from './packages.mjs';
 
