@@ -1,7 +1,11 @@
 /** A job of several tasks, and the files that it leaves. */
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { expect, onTestFinished, test } from 'vitest';
@@ -310,14 +314,30 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     await steps.filter({ hasText: 'Staging its data' }).getByText('1 MB of 2 MB moved').waitFor();
   });
 
-  test('has the files that were to be kept, and hands them over as they are', async () => {
+  test('has the files that were to be kept, and hands them over as they are; others come from URLs and go to them', async () => {
+    const sent = new Map<string, string>();
+    const others = createServer(async (request, response) => {
+      if (request.method === 'PUT') sent.set(request.url!, await text(request));
+      response.end('mesh of 8');
+    }).listen(0, '127.0.0.1');
+    await once(others, 'listening');
+    onTestFinished(() => void others.close());
+    const server = `http://127.0.0.1:${(others.address() as AddressInfo).port}`;
     const { page } = await go('/submit');
     await page
       .getByLabel('Command', { exact: true })
       .fill(
-        "echo kept; mkdir out; printf 'a,b\\n1,2\\n' > out/table.csv; head -c 2500 /dev/zero > 'out/raw data'",
+        "echo kept; mkdir out; printf 'a,b\\n1,2\\n' > out/table.csv; head -c 2500 /dev/zero > 'out/raw data'; wc -c < mesh.dat > size",
       );
     await page.getByText('Name, data, environment and more').click();
+    await page.getByLabel('Download from URLs').fill(`${server}/mesh.dat?sign=a\n`);
+    await page.getByLabel('Upload to URLs').fill(`size=${server}/size?sign=b=\nsize`);
+    await page.getByRole('button', { name: 'Submit the job' }).click();
+    await page
+      .getByText(/^Accepted: PATH=URL/)
+      .first()
+      .waitFor();
+    await page.getByLabel('Upload to URLs').fill(`size=${server}/size?sign=b=\n`);
     await page.getByLabel('Files to keep').fill('out/*.csv\nout/raw data\n');
     // Answers that take longer than the page waits before it asks again are shown all the same.
     await page.route('**/graphql', async (route) => {
@@ -345,6 +365,9 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     expect(String(await contentOf('out/table.csv'))).toBe('a,b\n1,2\n');
     expect(await contentOf('out/raw data')).toEqual(Buffer.alloc(2500));
     await page.locator('.terminal', { hasText: 'kept' }).waitFor();
+    expect([...sent]).toEqual([['/size?sign=b=', '9\n']]);
+    await page.getByText(`${server}/mesh.dat?sign=a`, { exact: true }).waitFor();
+    await page.getByText(`size to ${server}/size?sign=b=`, { exact: true }).waitFor();
 
     await page.getByRole('button', { name: 'Submit again' }).click();
     await page.locator('.cm-content', { hasText: '"path": "out/*.csv"' }).waitFor();

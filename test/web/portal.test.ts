@@ -15,7 +15,8 @@ import { withGrid } from './service.js';
 import { ways } from './ways.js';
 
 describeWithChromium('the portal', (visits) => {
-  const grid = withGrid();
+  // Where jobs fetch files from, and send them to.
+  const grid = withGrid(async () => ({ AGENT_URL_ADDRESSES: '127.0.0.1' }));
   describe('the first page', () => firstPage(visits, grid));
   ways(visits, grid);
   describe('of users', () => ownPages(visits, grid));

@@ -509,10 +509,17 @@ export function ways(visits: Visits, grid: Grid): void {
     const editor = page.locator('.cm-content');
     await editor.waitFor();
     await editor.fill(
-      '#!/bin/sh\n#SBATCH --time=00:02:00\n#SBATCH -J scripted\n#SBATCH --profile=all\n#SWITCHYARD --checkpoint state\necho from a script\n',
+      '#!/bin/sh\n#SBATCH --time=00:02:00\n#SBATCH -J scripted\n#SBATCH --profile=all\n#SWITCHYARD --checkpoint state\n#SWITCHYARD --download https://files.example/mesh --upload out=https://files.example/out\necho from a script\n',
     );
     await page.getByText('Ignored: --profile: the site’s agent determines how usage is measured').waitFor();
     expect(await page.getByLabel('Estimated run time').inputValue()).toBe('120');
+    const urls = [page.getByLabel('Download from URLs'), page.getByLabel('Upload to URLs')];
+    expect(await Promise.all(urls.map((field) => field.inputValue()))).toEqual([
+      'https://files.example/mesh',
+      'out=https://files.example/out',
+    ]);
+    await page.getByText('Name, data, environment and more').click();
+    for (const field of urls) await field.fill('');
     await page.getByRole('button', { name: 'Submit the job' }).click();
     await title(page, /Completed$/).waitFor();
     await page.locator('.terminal', { hasText: 'from a script' }).waitFor();

@@ -366,6 +366,14 @@ function Requirements({ job }: { job: Job }) {
               )
               .join(', '),
           ],
+          job.downloads.length > 0 && [
+            'Downloads',
+            <code key="d">{job.downloads.map(({ url }) => url).join(', ')}</code>,
+          ],
+          job.uploads.length > 0 && [
+            'Uploads',
+            <code key="u">{job.uploads.map(({ path, url }) => `${path} to ${url}`).join(', ')}</code>,
+          ],
           job.outputMb > 0 && ['Expected output', megabytes(job.outputMb)],
           job.sandboxMb > 0 && [
             'Sandbox',

@@ -22,6 +22,7 @@ import {
   parsePart,
   parseRequests,
   parseTasksPerMachine,
+  parseUpload,
   requestsWritten,
   retryRuleOf,
   tasksPerMachineWritten,
@@ -92,6 +93,10 @@ export interface Draft {
   outputMb: string;
   /** Paths or patterns, one a line. */
   outputs: string;
+  /** URLs, one a line. */
+  downloads: string;
+  /** One a line, as `switchyard submit --upload` takes them. */
+  uploads: string;
   environment: string;
   workingDirectory: string;
   restartable: boolean;
@@ -144,6 +149,8 @@ export const EMPTY: Draft = {
   inputs: [],
   outputMb: '0',
   outputs: '',
+  downloads: '',
+  uploads: '',
   environment: '',
   workingDirectory: '',
   restartable: true,
@@ -177,7 +184,7 @@ export function fieldsOf(script: string): {
   const { architecture, outputs = [], workingDirectory, restartable, held, boost, launch, ...others } = more;
   const { onTaskFailure, outputMb, mail, tasksPerMachine, exclusive, allAlike, sameSwitch, ...further } =
     others;
-  const { class: jobClass, reservation, devicesPerTask, ...rest } = further;
+  const { class: jobClass, reservation, devicesPerTask, downloads, uploads, ...rest } = further;
   const datasets = outputs.filter(({ dataset }) => dataset !== undefined);
   const files = outputs.filter(({ dataset }) => dataset === undefined);
   const beside = { ...rest, ...(datasets.length > 0 && { outputs: datasets }) };
@@ -206,6 +213,8 @@ export function fieldsOf(script: string): {
     os,
     architecture,
     outputs: files.map(({ path }) => path).join('\n') || undefined,
+    downloads: downloads?.map(({ url }) => url).join('\n'),
+    uploads: uploads?.map(({ path, url }) => `${path}=${url}`).join('\n'),
     outputMb: text(outputMb),
     onTaskFailure,
     workingDirectory,
@@ -396,6 +405,10 @@ export function inputOf(draft: Draft, mode: 'form' | 'script'): JobInput {
     ...(output > 0 && { outputMb: output }),
     ...(draft.outputs.trim() && {
       outputs: [...(written.outputs ?? []), ...lines(draft.outputs).map((path) => ({ path }))],
+    }),
+    ...(draft.downloads.trim() && { downloads: lines(draft.downloads).map((url) => ({ url })) }),
+    ...(draft.uploads.trim() && {
+      uploads: said('uploads', (name, value) => lines(value).map((line) => parseUpload(name, line))),
     }),
     environment,
     ...(!draft.restartable && { restartable: false }),

@@ -329,6 +329,22 @@ export function More({
           help="Paths or patterns in the job’s directory, one per line"
           {...text('outputs')}
         />
+        <TextInput
+          label="Download from URLs"
+          rows={2}
+          mono
+          placeholder="https://data.example/mesh.dat"
+          help="http or https, one per line: fetched before it starts, and found in its directory and at $SWITCHYARD_DOWNLOAD_1, …"
+          {...text('downloads')}
+        />
+        <TextInput
+          label="Upload to URLs"
+          rows={2}
+          mono
+          placeholder="result.dat=https://data.example/result.dat"
+          help="A path in its directory and where to send it, one per line: sent with PUT when it has succeeded"
+          {...text('uploads')}
+        />
         {asksForRetries(draft) && (
           <TextInput
             label="Retry rules"
