@@ -1,4 +1,5 @@
 /** The main ways through the portal, as a person goes them. */
+import { writeFileSync } from 'node:fs';
 import type { Locator, Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Client } from '../../src/client/index.js';
@@ -129,18 +130,25 @@ export function ways(visits: Visits, grid: Grid): void {
     }
 
     test('submits a job, sees it run to its end and reads its output, without reloading', async () => {
+      const end = `${grid.home}/end`;
       const { page, inTwoClicks } = await begin();
       await page.getByRole('link', { name: 'Submit', exact: true }).click();
       await page
         .getByLabel('Command', { exact: true })
-        .fill('echo begun; sleep 2; echo "the answer is $((6 * 7))"');
+        .fill(`echo begun; while [ ! -e '${end}' ]; do sleep 0.2; done; echo "the answer is $((6 * 7))"`);
       // Where it would go is told while it is being written.
       await page.getByText('Start, if no other job is submitted').waitFor();
       await page.getByRole('button', { name: 'Submit the job' }).click();
 
       await title(page, /^Job \d+ Running$/).waitFor();
       await inTwoClicks();
+      const used = page.locator('.facts > div', {
+        hasText: /^(CPU time|Peak memory) so far(< )?[\d.]+ (s|[kM]?B)$/,
+      });
+      await expect.poll(() => used.count()).toBe(2);
+      writeFileSync(end, '');
       await title(page, /^Job \d+ Completed$/).waitFor();
+      await expect.poll(() => used.count()).toBe(0);
       await page.getByText('the answer is 42').waitFor();
       await inTwoClicks();
       await page.getByRole('heading', { name: 'Why it went there' }).waitFor();

@@ -55,6 +55,7 @@ import { useAskAfterEnd } from './after-end';
 import { EditDialog } from './edit';
 import { FilesCard } from './files';
 import { JobPageDocument, JobPlacementDocument, JobWaitsDocument, type MeasurementMethod } from './job.gql';
+import { type LiveUse, useLiveUse } from './live-use';
 import { MissingNeeds, NeedsCard } from './needs';
 import { OutputCard } from './output';
 import { PeersCard } from './peers';
@@ -713,11 +714,17 @@ function MeasuredRow({
   );
 }
 
+const usedSoFar = ({ cpuS, peakMemoryMb }: LiveUse): ([string, string] | false)[] => [
+  cpuS !== null && ['CPU time so far', duration(cpuS)],
+  peakMemoryMb !== null && ['Peak memory so far', bytes(peakMemoryMb * 1e6)],
+];
+
 function Runs({ job }: { job: Job }) {
+  const use = useLiveUse(job);
   return (
     <Card title={job.runs.length === 1 ? 'Run' : `${count(job.runs.length)} runs`}>
       <ol className="stack">
-        {[...job.runs].reverse().map((run) => (
+        {[...job.runs].reverse().map((run, i) => (
           <li key={run.epoch} className="stack tight">
             {job.runs.length > 1 && (
               <p className="strong small">
@@ -756,6 +763,7 @@ function Runs({ job }: { job: Job }) {
                 ['Assigned', <At key="a" at={run.assignedAt} />],
                 ['Started', <At key="s" at={run.startedAt} />],
                 ['Ran', <Lasted key="r" from={run.startedAt} to={run.endedAt} />],
+                ...(use && i === 0 ? usedSoFar(use) : []),
                 run.checkpointAt !== null && ['Checkpoint', <At key="c" at={run.checkpointAt} />],
                 ['Planned', duration(run.plannedS)],
                 ['Policy', `version ${run.policyVersion}`],
