@@ -211,7 +211,7 @@ export interface Job {
   architecture: string | null;
   /** An expression over labels that its machines satisfy (resources/constraint.ts); null: any do. */
   machineConstraint: string | null;
-  /** What it runs in: only machines whose agents run images take it; null: their own system. */
+  /** What it runs in, by the image's one name: only machines whose agents run images take it; null: their own system. */
   image: string | null;
   /** The operator's integer addend to the priority at both levels, 0 by default. */
   boost: number;
@@ -560,7 +560,7 @@ export interface Dataset {
 /** The images of jobs that lie at a site, ready to be used. */
 export interface SiteImages {
   siteId: number;
-  /** By name, as jobs give it: megabytes that it takes there. */
+  /** By its one name, as jobs have it: megabytes that it takes there. */
   sizesMb: Readonly<Record<string, number>>;
 }
 

@@ -20,6 +20,7 @@ import type { Labels } from '../core/resources/constraint.js';
 import type { DeviceRequest, OwnedDevice } from '../core/resources/devices.js';
 import { chooseUnits, countUnits, type HeldUnit, holdUnits, unitsAskedBy } from '../core/resources/units.js';
 import { type EndCause, isLive, isTerminal, isWaiting, type JobState } from '../core/states.js';
+import { referenceOf } from '../platform/images.js';
 import {
   addAmounts,
   amountsOf,
@@ -870,7 +871,7 @@ function jobOf(
     os: given.os,
     architecture: given.architecture,
     machineConstraint: given.machineConstraint,
-    image: given.image,
+    image: given.image === null ? null : referenceOf(given.image),
     boost: given.boost,
     priority: touched.priority,
     runTimeLimitS: given.runTimeLimitS,

@@ -428,7 +428,7 @@ export interface SiteDetails {
 
 /** An image of jobs that lies at an agent. */
 export interface ReportedImage {
-  /** As jobs give it. */
+  /** Its reference (`referenceOf`). */
   name: string;
   /** null: not known. */
   digest: string | null;

@@ -11,7 +11,6 @@ import { Isolation } from '../../src/agent/process/isolation.js';
 import { processesOfRun } from '../../src/agent/process/processes.js';
 import type { ProcessRunner } from '../../src/agent/process/runner.js';
 import type { RunName } from '../../src/agent/runner.js';
-import { atRegistry } from '../../src/platform/images.js';
 import { hasRegistry, type Registry, startRegistry, USER } from '../support/registry.js';
 import { complete, endOf, openRunner, script, temporaryDirectory, until } from './support.js';
 
@@ -38,15 +37,6 @@ const processesNow = (): string[] =>
       }),
     );
 const tools = IMAGE_TOOLS.map((name) => [name, findImageTool([name])] as const);
-
-it('names without a registry are those of Docker Hub', () => {
-  const at = (registry: string, reference: string) => ({ registry, reference });
-  expect(atRegistry('debian:12')).toEqual(at('docker.io', 'docker.io/library/debian:12'));
-  expect(atRegistry('tools/a:1')).toEqual(at('docker.io', 'docker.io/tools/a:1'));
-  expect(atRegistry('ghcr.io/tools/a')).toEqual(at('ghcr.io', 'ghcr.io/tools/a'));
-  expect(atRegistry('localhost/a')).toEqual(at('localhost', 'localhost/a'));
-  expect(atRegistry('host:5000/a@sha256:0')).toEqual(at('host:5000', 'host:5000/a@sha256:0'));
-});
 
 it('the first program that works is taken; otherwise each says what it lacks', () => {
   const [found] = tools.filter(([, tool]) => typeof tool !== 'string');

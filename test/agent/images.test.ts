@@ -175,6 +175,19 @@ describe.runIf(process.platform === 'linux').each(modes)('in images, isolation %
     expect(digestIn(runner.reports(1_000), 'job_4')).toBeUndefined();
   });
 
+  it('an image is found by all of its names, and told of once', async () => {
+    const own = mkdtempSync(join(tmpdir(), 'switchyard-images-'));
+    onTestFinished(() => rmSync(own, { recursive: true, force: true }));
+    chmodSync(own, 0o755);
+    for (const name of ['tools/made', 'docker.io/library/made:2']) makeImage(own, name);
+    const runner = await open(mode, { images: [own] });
+    const names = ['tools/made', 'docker.io/tools/made:latest', 'made:2', 'library/made:2'];
+    for (const [i, name] of names.entries())
+      expect((await complete(runner, inImage(script(`job_${i}`, 'true'), name))).message).toBeNull();
+    await until(() => runner.images!(10) !== null, 'them to be looked for');
+    expect(runner.images!(10)?.map(({ name }) => name)).toEqual(['docker.io/library/made:2', 'tools/made']);
+  });
+
   it('an image that is not there, or a path, is refused by name', async () => {
     const runner = await open(mode);
     for (const [i, image] of ['made:2', '../etc', '/usr', 'made:1/../made:1', '.'].entries())

@@ -67,6 +67,8 @@ beforeAll(async () => {
 });
 
 const one = { name: 'debian:12', sizeMb: 120 };
+/** The one name that the service has for it. */
+const ONE = 'docker.io/library/debian:12';
 
 it('are as the last reports of agents say: twice is as once, and what is left out has gone', async () => {
   const other = await register('b');
@@ -84,15 +86,25 @@ it('are as the last reports of agents say: twice is as once, and what is left ou
   ).toBe(true);
   const at = { site: { name: 's' } };
   const both = [
-    { name: 'debian:12', sizeMb: 130, digests: ['sha256:1', 'sha256:2'], agents: 2, ...at },
-    { name: 'z', sizeMb: 2, digests: [], agents: 1, ...at },
+    { name: ONE, sizeMb: 130, digests: ['sha256:1', 'sha256:2'], agents: 2, ...at },
+    { name: 'docker.io/library/z:latest', sizeMb: 2, digests: [], agents: 1, ...at },
   ];
   expect((await images()).nodes).toEqual(both);
   const { nodes, pageInfo } = await images(', first: 1');
   expect(nodes).toEqual(both.slice(0, 1));
   expect((await images(`, after: "${pageInfo.endCursor}"`)).nodes).toEqual(both.slice(1));
   expect(await told([], other)).toBe(true);
-  expect((await images()).nodes).toMatchObject([{ name: 'debian:12', sizeMb: 120, agents: 1 }]);
+  expect((await images()).nodes).toMatchObject([{ name: ONE, sizeMb: 120, agents: 1 }]);
+  // Of an agent that has it under two names, the larger counts.
+  expect(
+    await told([
+      { ...one, digest: 'sha256:1' },
+      { name: ONE, sizeMb: 90 },
+    ]),
+  ).toBe(true);
+  expect((await images()).nodes).toMatchObject([
+    { name: ONE, sizeMb: 120, digests: ['sha256:1'], agents: 1 },
+  ]);
 });
 
 it('are news when they have changed, and only then', async () => {
@@ -149,6 +161,8 @@ it('count in decisions and dry runs of policies that weigh data, as far as their
     },
   );
   expect(await dry('debian:12')).toEqual({ name: 'debian:12', sizeMb: 120, sites: [{ name: 's' }] });
+  for (const name of ['docker.io/debian:12', 'index.docker.io/library/debian:12'])
+    expect(await dry(name)).toEqual({ name, sizeMb: 120, sites: [{ name: 's' }] });
   expect(await dry('debian:13')).toEqual({ name: 'debian:13', sizeMb: null, sites: [] });
   expect(await dry(null)).toBeNull();
 });

@@ -83,7 +83,7 @@ describe.runIf(able)('jobs in images', () => {
       outputs: [{ path: '/scratch/out', url: `${files}/out` }],
       executors: [
         { ...executor, stdout: '/scratch/out' },
-        { ...executor, command: ['cat', 'out'] },
+        { ...executor, image: 'docker.io/tools/made:1', command: ['cat', 'out'] },
       ],
     });
     const ended = await tes.ended(id);

@@ -22,7 +22,7 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { hostEnvironment } from '../../platform/environment.js';
-import { atRegistry, HUB } from '../../platform/images.js';
+import { atRegistry, HUB, referenceOf } from '../../platform/images.js';
 import type { AskLogin, Login } from '../credentials.js';
 import { type RunName, runKey } from '../runner.js';
 import { roomOf } from './disk.js';
@@ -112,10 +112,11 @@ export class FetchedImages {
     mkdirSync(dir, { recursive: true, mode: 0o711 });
     for (const name of readdirSync(dir)) {
       const info = name.startsWith('.') ? null : infoIn(join(dir, name));
-      if (info !== null && (info.user === undefined || options.login !== null))
-        this.images.set(placeOf(info.name, info.user), { ...info, dir: name });
+      const isOurs = info !== null && (info.user === undefined || options.login !== null);
+      const place = isOurs ? placeOf(info.name, info.user) : null;
+      if (isOurs && place !== null && !this.images.has(place)) this.images.set(place, { ...info, dir: name });
       else {
-        // An agent that was killed while it fetched, or that could keep them apart.
+        // Of an agent that was killed while it fetched, that could keep them apart, or that took two names of an image for two images.
         rmSync(join(dir, name, 'work/login'), { recursive: true, force: true });
         endAll(join(dir, name, 'work'));
         void rm(join(dir, name), { recursive: true, force: true }).catch(() => {});
@@ -350,7 +351,7 @@ const LEAVES = 4;
 
 /** Names what is here: of everybody, or of one user. */
 const placeOf = (name: string, user?: string): string =>
-  user === undefined ? atRegistry(name).reference : `${atRegistry(name).reference} ${user}`;
+  user === undefined ? referenceOf(name) : `${referenceOf(name)} ${user}`;
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 

@@ -1,12 +1,12 @@
 /**
- * The images that runs take place in: unpacked root file systems, each in a directory of its name below one of the operator's
+ * The images that runs take place in: unpacked root file systems, each in a directory of one of its names below one of the operator's
  * (`AGENT_IMAGES`), or fetched (fetched.ts). Bubblewrap makes the surroundings of a run of them, as the run's own account in a namespace of
  * its users: nothing in it has a right that the account lacks, and what is below is shared by all runs, read-only.
  */
 import { execFile } from 'node:child_process';
 import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { isImageName } from '../../platform/images.js';
+import { isImageName, namesOf, referenceOf } from '../../platform/images.js';
 import type { HeldImage } from '../runner.js';
 import { roomOf } from './disk.js';
 import type { FetchedImages, Requester } from './fetched.js';
@@ -82,8 +82,8 @@ export class Images {
     }
     if (this.unpacked === null) return null;
     const own = this.unpacked.map((one) => ({ ...one, digest: this.known.get(one.key) ?? null }));
-    const names = new Set(own.map(({ name }) => name));
-    const fetched = (this.fetched?.held(limit) ?? []).filter(({ name }) => !names.has(name));
+    const there = new Set(own.map(({ name }) => referenceOf(name)));
+    const fetched = (this.fetched?.held(limit) ?? []).filter(({ name }) => !there.has(referenceOf(name)));
     return [...fetched, ...own]
       .slice(0, limit)
       .map(({ name, bytes, digest }) => ({ name, sizeMb: bytes / 1e6, digest }))
@@ -95,9 +95,11 @@ export class Images {
     const before = new Map(this.unpacked?.map(({ key, bytes }) => [key, bytes]));
     const names = (await Promise.all(this.directories.map(namesIn))).flat();
     const there: NonNullable<typeof this.unpacked> = [];
-    for (const name of new Set(names.slice(0, KNOWN_MAX))) {
+    const seen = new Set<string>();
+    for (const name of names.slice(0, KNOWN_MAX)) {
       const found = this.find(name);
-      if (found === null) continue;
+      if (found === null || seen.has(found.root)) continue;
+      seen.add(found.root);
       const bytes = before.get(found.key) ?? (await roomOf([found.root], READ_MS));
       there.push({ name, key: found.key, bytes });
     }
@@ -117,8 +119,9 @@ export class Images {
   /** Whoever puts another image in its place makes another directory. */
   private find(name: string): { root: string; key: string } | null {
     if (!isName(name)) return null;
-    for (const directory of this.directories) {
-      const root = join(directory, name);
+    const names = namesOf(name).filter(isName);
+    const roots = this.directories.flatMap((directory) => names.map((one) => join(directory, one)));
+    for (const root of roots) {
       const stat = statOf(root);
       // A directory of images is none.
       if (stat?.isDirectory() && statOf(join(root, 'usr'))?.isDirectory())

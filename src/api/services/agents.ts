@@ -1,6 +1,7 @@
 /** What an agent does: takes machines, says that it lives, and reports on runs. Its key is good for one site. */
 import { parsePolicy } from '../../core/policy.js';
 import { schedulerOf } from '../../core/scheduler.js';
+import { referenceOf } from '../../platform/images.js';
 import { MAX } from '../../platform/limits.js';
 import { meantRun } from '../../store/rules.js';
 import type {
@@ -11,6 +12,7 @@ import type {
   MachineClaim,
   Measurement,
   OutputPiece,
+  ReportedImage,
   ReportedLoad,
   RunReport,
 } from '../../store/store.js';
@@ -177,18 +179,21 @@ export function createAgentsService(parts: ServiceParts) {
       ownSite(viewer, siteId);
       atMost('images', images, MAX.agentImages);
       const names = new Set<string>();
-      const reported = images.map(({ name, sizeMb, digest = null }, index) => {
+      const reported = new Map<string, ReportedImage>();
+      for (const [index, { name, sizeMb, digest = null }] of images.entries()) {
         const field = (part: string): string => `images[${index}].${part}`;
         text(field('name'), name, MAX.nameChars, 1);
         if (names.has(name)) throw badInput(field('name'), name, 'each name once');
         names.add(name);
-        return {
-          name,
+        // Of an image that lies there twice, the larger counts.
+        const one = {
+          name: referenceOf(name),
           sizeMb: within(field('sizeMb'), sizeMb, 0, MAX.sizeMb),
           digest: clearable(field('digest'), digest, text, MAX.nameChars, 1) ?? null,
         };
-      });
-      const { serves, changed } = await store.reportImages(siteId, agentOf(agent), reported);
+        if (one.sizeMb >= (reported.get(one.name)?.sizeMb ?? 0)) reported.set(one.name, one);
+      }
+      const { serves, changed } = await store.reportImages(siteId, agentOf(agent), [...reported.values()]);
       if (changed) await wakeAfter(parts, { of: 'DATA' });
       return serves;
     },

@@ -121,12 +121,12 @@ export function createExplainService(parts: ServiceParts) {
   }
 
   /** The dry run of such a job. */
-  async function atRoot(job: CoreJob, loaders: Loaders): Promise<PlacementModel> {
+  async function atRoot(job: CoreJob, image: string | null, loaders: Loaders): Promise<PlacementModel> {
     const { grid, version, explain } = await context(loaders);
     const { placing, start } = await placedFromRoot(job, grid, explain, loaders);
     const { siteId, arrival } = placing;
     return {
-      ...described(placing, job),
+      ...described(placing, image),
       ...starting(start),
       ...(siteId === null ? NO_BOUNDS : startBounds(grid, siteId, arrival ?? job, explain)),
       ...{ policyVersion: version, siteId },
@@ -146,7 +146,7 @@ export function createExplainService(parts: ServiceParts) {
     if (known === null || place === null || place.at === 'ROOT') {
       const job =
         known ?? submittedJob(row, { ...row, userClass: await userClass(row.userId), groupId: null });
-      return atRoot(job, loaders);
+      return atRoot(job, row.image, loaders);
     }
     if (place.at === 'RUNNING')
       throw new ApiError('CONFLICT', `${globalId('job', row.id)} has just been started`);
@@ -154,7 +154,7 @@ export function createExplainService(parts: ServiceParts) {
     const start = await startIn(grid, place, known, explain, loaders);
     const { siteId } = place;
     return {
-      ...described(placement(grid, known, explain), known),
+      ...described(placement(grid, known, explain), row.image),
       ...starting(start),
       ...startBounds(grid, siteId, known, explain),
       ...{ policyVersion: version, siteId },
@@ -300,7 +300,7 @@ export function createExplainService(parts: ServiceParts) {
             groupId: null,
           };
           return shares.explain({ viewer, ...asker }, () =>
-            atRoot(submittedJob(poolsApart(made, places), of), loaders),
+            atRoot(submittedJob(poolsApart(made, places), of), made.image, loaders),
           );
         }
         const id = job as string;
@@ -397,10 +397,7 @@ function shownTo(viewer: Viewer, { numbers, ...why }: Waiting, now: number): Why
   };
 }
 
-function described(
-  { priority, reason, message, ranking, explanation }: Placing,
-  { image }: Pick<CoreJob, 'image'>,
-) {
+function described({ priority, reason, message, ranking, explanation }: Placing, image: string | null) {
   return {
     priority,
     jobTerms: explanation?.priorityTerms ?? {},
@@ -411,7 +408,7 @@ function described(
   };
 }
 
-/** What an explanation says of a job's image; null: nothing. */
+/** What an explanation says of a job's image, by the name that the job gives it; null: nothing. */
 export const imageData = (
   name: string | null,
   explanation: Partial<Pick<DispatchExplanation, 'image'>> | null,

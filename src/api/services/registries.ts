@@ -36,7 +36,8 @@ export function createRegistriesService({ directory, limits, secrets, now }: Ser
           'the service has no key to encrypt credentials with: its operator must set SECRETS_KEY',
         );
       const { userId } = viewer;
-      const registry = hostOf('registry', input.registry);
+      // Docker Hub has two names.
+      const { registry } = atRegistry(`${hostOf('registry', input.registry)}/`);
       const username = text('username', input.username, MAX.nameChars, 1);
       if (!USERNAME.test(username)) throw badInput('username', username, 'no control characters, and no `:`');
       // Not quoted, whatever is wrong with it.

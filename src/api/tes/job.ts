@@ -1,5 +1,6 @@
 /** A task as a job, and back. The job's arguments have the task's document, so a job has no state besides its own. */
 import { posix } from 'node:path';
+import { referenceOf } from '../../platform/images.js';
 import { MAX } from '../../platform/limits.js';
 import { isHttp, shownUrl } from '../../platform/urls.js';
 import { ApiError, badInput, notAccepted } from '../errors.js';
@@ -86,7 +87,7 @@ export const WITHOUT_IMAGE =
 /** A task is one run, which is in one image. */
 function imageOf({ executors }: TesTask): string {
   const image = executors[0]!.image;
-  const other = executors.findIndex((one) => one.image !== image);
+  const other = executors.findIndex((one) => referenceOf(one.image) !== referenceOf(image));
   if (other >= 0)
     throw new ApiError(
       'BAD_USER_INPUT',
