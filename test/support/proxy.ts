@@ -18,6 +18,9 @@ export interface WatchedWay {
 const ROUNDS = 40;
 const PAUSE_MS = 25;
 
+/** Asked after each statement of a transaction: it has to be quick. */
+const HELD = `SELECT FROM pg_locks WHERE pid = $1 AND locktype = 'advisory' AND objid = $2 AND granted`;
+
 /**
  * Holds back each answer after which the server, in a transaction, is ready for more: so the client sends nothing more. What the client has
  * sent by then is all it takes to give the event lock back, or the lock stays held and that is noted.
@@ -31,14 +34,13 @@ export async function watchedWay(url: string): Promise<WatchedWay> {
 
   async function look(pid: number): Promise<void> {
     for (let round = 0; ; round++) {
-      const { rows } = await observer.query(
-        `SELECT query FROM pg_locks JOIN pg_stat_activity USING (pid)
-          WHERE pid = $1 AND locktype = 'advisory' AND objid = $2 AND granted`,
-        [pid, EVENT_LOCK],
-      );
+      const { rows } = await observer.query({ name: 'held', text: HELD, values: [pid, EVENT_LOCK] });
       if (rows.length === 0) return;
-      if (round === ROUNDS) keptWaiting.push(String(rows[0].query));
-      if (round === ROUNDS) return;
+      if (round === ROUNDS) {
+        const asked = await observer.query('SELECT query FROM pg_stat_activity WHERE pid = $1', [pid]);
+        keptWaiting.push(String(asked.rows[0]?.query));
+        return;
+      }
       await sleep(PAUSE_MS);
     }
   }
