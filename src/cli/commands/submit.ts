@@ -31,8 +31,11 @@ import {
 } from '../job-options.js';
 import { shippedScript, standardInput } from '../script.js';
 import { saidOfFile, saidOfOptions } from '../spoken.js';
-import { jobsOf, planOf, readWorkflow, type Step, type Workflow } from '../workflow.js';
+import type { Step, Workflow } from '../workflow.js';
 import { printOutput } from './jobs.js';
+
+/** Readers of workflows bring the schedulers with them, which takes longer to load than all else: only where there is one. */
+const workflows = () => import('../workflow.js');
 
 /** A job, and what is shipped with it. */
 export interface CommandOptions extends JobOptions {
@@ -190,6 +193,7 @@ async function workflowOf(
     ...jobFromOptions(options, []),
     ...(client && (await placesFromOptions(client, options))),
   };
+  const { readWorkflow } = await workflows();
   return readWorkflow(path, await readText('--workflow', path), { given, client });
 }
 
@@ -200,6 +204,7 @@ async function jobsOfWorkflow(
   commandLine: readonly string[],
 ): Promise<Asked> {
   const workflow = await workflowOf(client, options, path, commandLine);
+  const { jobsOf } = await workflows();
   const { jobs, stepOf } = jobsOf(workflow);
   checkNumber(jobs);
   return { jobs, nameOf: (position) => workflow.placeOf(stepOf[position] as Step) };
@@ -213,6 +218,7 @@ async function showPlan(
   if (options.workflow === undefined)
     throw new CliError('--dry-run requires --workflow FILE', ExitCode.USAGE);
   const workflow = await workflowOf(null, options, options.workflow, commandLine);
+  const { jobsOf, planOf } = await workflows();
   const { jobs } = jobsOf(workflow);
   checkNumber(jobs);
   if (wantsJson(command)) printJson(jobs);
