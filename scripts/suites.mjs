@@ -14,7 +14,7 @@ export const SUITES = {
   // All cases of all random tests, and statistics, which take many.
   properties: { prefix: 'PROPERTIES', options: { seed }, shared: withRandomCases() },
   // The portal in a real browser.
-  portal: { options: {}, files: ['test/web/portal', 'test/web/sign-in'], together: true },
+  portal: { options: {}, files: ['test/web/portal', 'test/web/shown', 'test/web/sign-in'], together: true },
   // Whole services, agents, databases and hosts: how they start, work together under accounts and limits, are measured, upgraded and end.
   services: {
     options: {},

@@ -1,16 +1,11 @@
-/** The portal in a real Chromium on a service that works: one of each for all that follows, since both take seconds to start. */
+/** What people do in the portal, in a real Chromium on a service that works: one of each for all that follows, since both take seconds to start. */
 import { describe } from 'vitest';
 import { attacks } from './attacks.js';
 import { firstPage } from './begin.js';
 import { describeWithChromium } from './browser.js';
 import { calendarPages } from './calendar.js';
-import { devicesShown } from './devices.js';
-import { graphOfJobs } from './graph.js';
-import { pageOfJob } from './job.js';
 import { byKeyboard } from './keyboard.js';
-import { shownLive } from './live.js';
 import { ownPages } from './own.js';
-import { everyPage } from './pages.js';
 import { withGrid } from './service.js';
 import { ways } from './ways.js';
 
@@ -22,10 +17,5 @@ describeWithChromium('the portal', (visits) => {
   describe('of users', () => ownPages(visits, grid));
   describe('of calendars', () => calendarPages(visits, grid));
   describe('under attack', () => attacks(visits, grid));
-  describe('the page of a job', () => pageOfJob(visits, grid));
-  describe('the graph of a group', () => graphOfJobs(visits, grid));
-  describe('shows', () => shownLive(visits, grid));
   describe('by the keyboard', () => byKeyboard(visits, grid));
-  describe('of devices', () => devicesShown(visits, grid));
-  describe('every page', () => everyPage(visits, grid));
 });
