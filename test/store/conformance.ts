@@ -3653,6 +3653,21 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('by an operator leave a job needing the group of its own user', async () => {
+        const [member] = await submit(world, user, [newJob({ groupName: 'g' })]);
+        const of = [need({ group: 'g' }, 'ANY')];
+        const [waits] = await submit(world, user, [
+          { ...newJob(), wait: { needs: [{ expression: 'ALL', of }], onUnmet: 'CANCEL', notBefore: null } },
+        ]);
+        const operator = await world.addUser('operator');
+        const changes = { userId: operator, wait: { onUnmet: 'HOLD' } } as const;
+        expect(await store.revise(byIds([waits!]), asked({}, changes))).toMatchObject({ changed: [waits] });
+        await store.cancel(byIds([member!]), T0, 'CANCELLED_BY_USER');
+        await store.settleNeeds([member!], Date.now() / 1000 + 5);
+        expect(await states([waits!])).toEqual(['QUEUED']);
+        await nothingBroken();
+      });
+
       it('of needs are refused where a job would need itself, and of what is gone', async () => {
         const wait = (of: NewNeedTerm[]): NewWait => ({
           ...{ needs: [{ expression: 'ALL', of }], onUnmet: 'CANCEL', notBefore: null },

@@ -23,7 +23,7 @@ import { selected } from './control.js';
 import { insertWaits, keepNeeded, runAgain, waitsOf } from './needs.js';
 import { dropPromises } from './starts.js';
 
-type Done = Extract<ChangeDecision, { kind: 'DONE' }> & { id: number };
+type Done = Extract<ChangeDecision, { kind: 'DONE' }> & { id: number; userId: number };
 
 const NOTHING: ChangeOutcome = {
   ...{ changed: [], refused: [], missing: [], tooMany: false, touched: [], gone: [], bytes: null },
@@ -51,8 +51,8 @@ export function revise(
       const { gone, ...asked } = await needed(tx, found, changes);
       if (gone.length > 0) return { ...NOTHING, gone };
       const decisions = found.map((job) => ({ job, decision: decideChange(job, changes, asked) }));
-      const done = decisions.flatMap(({ job: { id }, decision }): Done[] =>
-        decision.kind === 'DONE' ? [{ id, ...decision }] : [],
+      const done = decisions.flatMap(({ job: { id, userId }, decision }): Done[] =>
+        decision.kind === 'DONE' ? [{ id, userId, ...decision }] : [],
       );
       const grown = decisions.reduce(
         (sum, { job, decision }) => sum + (decision.kind === 'DONE' ? decision.bytes - job.bytes : 0),
@@ -62,11 +62,14 @@ export function revise(
       if (bytes > (changes.bytesMax ?? Infinity)) return { ...NOTHING, bytes };
       if (done.length > 0) {
         if (audit) await insertAudit(tx, audit(done.map(({ id }) => id)));
-        await rewriteWaits(
-          tx,
-          done.flatMap(({ id, wait }) => (wait === null ? [] : [{ ...wait, id }])),
-          changes.userId,
-        );
+        for (const owner of new Set(done.map(({ userId }) => userId)))
+          await rewriteWaits(
+            tx,
+            done.flatMap(({ id, userId, wait }) =>
+              wait === null || userId !== owner ? [] : [{ ...wait, id }],
+            ),
+            owner,
+          );
         // What a site has promised a job was for what the job asked then.
         const changed = new Set(done.flatMap(({ id, action }) => (action === 'change' ? [id] : [])));
         const queued = found.filter(({ id, state }) => state === 'DISPATCHED' && changed.has(id));
