@@ -427,6 +427,7 @@ export interface ChangeOptions extends FilterOptions, Omit<JobOptions, keyof Fil
   toProject?: string;
   toClass?: string;
   restart?: boolean;
+  atOnce?: string;
   clear?: string[];
   allowUnfit?: boolean;
 }
@@ -471,6 +472,7 @@ export function addChangeOptions(command: Command): Command {
     .option('--boost <n>', 'added to the priority; above 0 for operators only')
     .option('--restart', 'start it again if its run is lost')
     .option('--no-restart', 'do not')
+    .option('--at-once <n>', 'at most so many of these jobs run at once; 0: as many as can')
     .option(
       '--clear <field>',
       `remove this value: ${Object.keys(CLEARED).join(', ')}; may be repeated`,
@@ -482,6 +484,7 @@ export function addChangeOptions(command: Command): Command {
 /** What is to be different. The options that jobs are selected by say nothing of that. */
 export function changesFromOptions(options: ChangeOptions): JobChangesInput {
   const { toProject: project, toClass, restart, clear = [], group: _, application: __, ...others } = options;
+  const atOnce = given(options.atOnce, (text) => parseNumber('--at-once', text, { min: 0, integer: true }));
   const rest = { ...others, class: toClass };
   const cleared = clear.map((field) => {
     const known = Object.entries(CLEARED).find(([name]) => name === field);
@@ -491,6 +494,7 @@ export function changesFromOptions(options: ChangeOptions): JobChangesInput {
   const changes: JobChangesInput = Object.assign(
     jobFromOptions({ ...rest, ...{ project }, restart: true } as JobOptions, []),
     restart === undefined ? {} : { restartable: restart },
+    atOnce === undefined ? {} : { atOnce },
     ...cleared,
   );
   if (Object.keys(changes).length === 0)

@@ -83,7 +83,7 @@ const notEnded = ['QUEUED', 'BLOCKED', 'HELD', 'DISPATCHED', 'ASSIGNED', 'RUNNIN
 const atRoot = ['siteId', 'priority', 'dispatchedAt'] as const;
 
 /** What people may change of a job that has not ended: neither where it waits nor how it runs depends on it. */
-export const amendableFields = ['name', 'restartable', 'retry', 'mail'] as const;
+export const amendableFields = ['name', 'restartable', 'retry', 'mail', 'atOnce'] as const;
 /** What people may change of a job that waits. */
 export const changeableFields = [
   ...amendableFields,

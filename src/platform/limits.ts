@@ -601,9 +601,10 @@ export const FIXED_LIMITS = {
   // The largest value of the columns that count in 32 bits.
   integer: fixed(
     0x7fffffff,
-    'Memory in MB, amounts of resources, array index, license copies, and jobs of a submission quota.',
+    'Memory in MB, amounts of resources, array index, jobs at once, license copies, and jobs of a submission quota.',
     'JobInput.memoryMbPerTask',
     'JobInput.arrayIndex',
+    'JobChangesInput.atOnce',
     'CreateMachineInput.memoryMb',
     'UpdateMachineInput.memoryMb',
     'CreateLicenseInput.copies',

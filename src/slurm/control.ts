@@ -42,6 +42,8 @@ import {
   localTime,
   namedJobs,
   nodesOf,
+  numberOf,
+  placeOf,
   slurmState,
   stateOf,
 } from './jobs.js';
@@ -321,9 +323,42 @@ async function update(words: readonly string[], name: string): Promise<number> {
   if (targets.length === 0) throw new SlurmError('update: no job specified; accepted: JobId=12');
   if (asked.length === 0) throw new SlurmError('update: nothing to change');
   for (const text of unknown) complain(name, `Invalid job id specified for job ${text}`);
-  return (
-    (await change(SlurmChangeDocument, jobs, name, { set: changesOf(asked) })) || Math.min(1, unknown.length)
-  );
+  const [throttles, others] = [true, false].map((is) =>
+    asked.filter(([field]) => (field === THROTTLE) === is),
+  ) as [typeof asked, typeof asked];
+  const changes = others.length > 0 && changesOf(others);
+  let code = unknown.length > 0 ? 1 : 0;
+  for (const [, value] of throttles) code = Math.max(code, await throttle(jobs, value, name));
+  if (changes) code = Math.max(code, await change(SlurmChangeDocument, jobs, name, { set: changes }));
+  return code;
+}
+
+const THROTTLE = 'arraytaskthrottle';
+
+/** How many elements of an array run at once; an element stands for its array. */
+async function throttle(jobs: readonly Job[], value: string, name: string): Promise<number> {
+  if (!/^\d{1,9}$/.test(value))
+    throw new SlurmError(
+      `update: ${THROTTLE}: "${value}" is not accepted; accepted: a number, 0 for no limit`,
+    );
+  const arrays = new Map<string, number>();
+  for (const job of jobs) {
+    const place = placeOf(job);
+    if (place) arrays.set(place.groupName, place.first);
+    // Slurm's takes no notice.
+    else complain(name, `warning: job ${numberOf(job.id)} is not an array: it has no ${THROTTLE}`);
+  }
+  let code = 0;
+  for (const [groupName, number] of arrays) {
+    const { jobs: elements } = await findJobs({ groupName, states: ACTIVE_STATES });
+    if (elements.length === 0) complain(name, `Job has already finished for job ${number}`);
+    const set = { atOnce: Number(value) };
+    code = Math.max(
+      code,
+      elements.length === 0 ? 1 : await change(SlurmChangeDocument, elements, name, { set }),
+    );
+  }
+  return code;
 }
 
 /** Whether its nodes are shared with others, as Slurm writes it. */
@@ -352,7 +387,7 @@ function changesOf(fields: readonly (readonly [field: string, value: string])[])
       const option = UPDATED[field];
       if (option === undefined)
         throw new SlurmError(
-          `update: ${field} cannot be changed here; accepted: ${[...Object.keys(UPDATED), 'oversubscribe', 'requeue'].sort().join(', ')}`,
+          `update: ${field} cannot be changed here; accepted: ${[...Object.keys(UPDATED), THROTTLE, 'oversubscribe', 'requeue'].sort().join(', ')}`,
         );
       return [`${option}=${value}`];
     }

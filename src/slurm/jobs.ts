@@ -87,12 +87,14 @@ function writtenArray(written: string): WrittenArray | null {
   return array;
 }
 
-export function placeOf(job: Pick<Job, 'id' | 'groupName' | 'arrayIndex'>): ArrayPlace | null {
+export function placeOf(job: Pick<Job, 'id' | 'groupName' | 'arrayIndex' | 'atOnce'>): ArrayPlace | null {
   const written = arrayOf(job.groupName);
   const array = written === null ? null : writtenArray(written);
   const place = job.arrayIndex === null ? undefined : array?.places.get(job.arrayIndex);
   if (array === null || place === undefined) return null;
-  const { indices, atOnce } = array;
+  const { indices } = array;
+  // As it was submitted, unless it was changed.
+  const atOnce = job.atOnce === null ? array.atOnce : job.atOnce || null;
   return { first: numberOf(job.id) - place, indices, atOnce, groupName: job.groupName! };
 }
 

@@ -3,6 +3,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { amendableFields, isWaiting, type JobState, possible } from '../core/states.js';
+import { type Lanes, laneFault } from './lanes.js';
 import { type AgainOf, type JobWait, neededToRead, stored, targetsOf, waits } from './needs.js';
 import { bytesOf } from './rules.js';
 import type { ChangeableField, ChangeableValues, ChangeFault, ChangingJob, JobChanges } from './store.js';
@@ -31,21 +32,26 @@ interface AskedOfGroups {
   againOf?: AgainOf | undefined;
 }
 
-/** `circular`: it would need itself. */
+/** `circular`: those that would need themselves. `lanes`: where it is to be in one. */
 export function decideChange(
   job: ChangingJob,
   changes: JobChanges,
-  { until, circular, againOf }: AskedOfGroups & { circular: ReadonlySet<number> },
+  {
+    circular,
+    lanes = null,
+    ...groups
+  }: AskedOfGroups & { circular: ReadonlySet<number>; lanes?: Lanes | null | undefined },
 ): ChangeDecision {
   const given = valuesOf(job, changes);
   const values = Object.entries(given) as [ChangeableField, unknown][];
   const changed = values.filter(([field, value]) => !isDeepStrictEqual(job[field], value));
-  const wait = newWait(job, changes, { until, againOf });
+  const wait = newWait(job, changes, groups, lanes?.needs.get(job.id));
   if (changed.length === 0 && wait === null) return { kind: 'SAME' };
   const fault =
     stateFault(job, changed, wait) ??
     partsFault(job, changed, changes) ??
-    needsFault(job, changes, wait, circular);
+    needsFault(job, changes, wait, circular) ??
+    (lanes && laneFault(job, lanes, circular.size === 0));
   if (fault !== null) return { kind: 'REFUSED', fault };
   const after = { ...job, ...given };
   const wrong = changes.fault(after);
@@ -97,13 +103,14 @@ function newWait(
   job: ChangingJob,
   { wait, now }: JobChanges,
   { until, againOf }: AskedOfGroups,
+  inLane: JobWait['needs'] | undefined,
 ): JobWait | null {
-  if (wait === null) return null;
+  if (wait === null && inLane === undefined) return null;
   const before = job.wait ?? NO_WAIT;
-  const { onUnmet = before.onUnmet, notBefore = before.notBefore } = wait;
+  const { onUnmet = before.onUnmet, notBefore = before.notBefore } = wait ?? {};
   const asked =
-    wait.needs === undefined
-      ? before.needs
+    wait?.needs === undefined
+      ? (inLane ?? before.needs)
       : [...stored(wait.needs, [until], againOf), ...neededToRead(job.inputs)];
   const needs = isDeepStrictEqual(anyTime(asked), anyTime(before.needs)) ? before.needs : asked;
   if (needs === before.needs && onUnmet === before.onUnmet && notBefore === before.notBefore) return null;

@@ -251,6 +251,8 @@ const keptFields = {
   message: maybe<string>('text'),
   exitCode: maybe<number>('integer'),
   deadlineMissed: always<boolean>('boolean'),
+  /** How many of the jobs with which it was changed run at once (lanes.ts); 0: as many as can; null: nobody has said so. */
+  atOnce: maybe<number>('integer'),
   endedAt: maybe<number>('timestamptz'),
   cause: maybe<EndCause>('end_cause'),
   /** From when it could be scheduled, where it had to wait for others or for a time (needs.ts); schedulers count its age from then on. */

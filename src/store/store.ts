@@ -517,7 +517,7 @@ export interface SelectionOutcome {
 
 export type ChangeableField = (typeof changeableFields)[number];
 /** What of a job may be changed. */
-export type ChangeableValues = Pick<GivenJob, ChangeableField>;
+export type ChangeableValues = Pick<StoredJob, ChangeableField>;
 /** What of a job decides whether it may be changed. */
 export type ChangingJob = ChangeableValues &
   Pick<

@@ -635,6 +635,9 @@ describe('changes of jobs', () => {
       [{ retry: { maxRetries: 101 } }, 'BAD_USER_INPUT set.retry.maxRetries: 101'],
       [{ needs: need([{ ref: 'a' }]) }, 'BAD_USER_INPUT set.needs'],
       [{ needs: need([{ job: 'job_999999' }]) }, 'BAD_USER_INPUT set.needs'],
+      [{ atOnce: -1 }, 'BAD_USER_INPUT set.atOnce: -1 is not accepted; accepted: 0 to 2147483647'],
+      [{ atOnce: null }, 'BAD_USER_INPUT set.atOnce: null is not accepted'],
+      [{ atOnce: 1, needs: [] }, 'BAD_USER_INPUT set.atOnce: 1 is not accepted; accepted: without needs'],
     ] as const)
       expect(await refused(set, key)).toContain(said);
     const { jobIds: changed, unchanged } = await change(

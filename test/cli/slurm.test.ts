@@ -81,6 +81,45 @@ describe('sbatch', () => {
     );
   });
 
+  it('changes how many elements of an array run at once', async () => {
+    const id = await said(
+      "sbatch --parsable -a 1-5%1 -o /dev/null --wrap 'echo x >>on-$SLURM_ARRAY_TASK_ID; while [ ! -e go ]; do sleep 0.1; done'",
+    );
+    const running = () => said(`squeue -h -r -t R -o %K -j ${id}`);
+    await until(running, (text) => text === '1');
+    expect(await said(`squeue -h -t PD -o %i -j ${id}`)).toBe(`${id}_[2-5%1]`);
+    await said(`scontrol update JobId=${id} ArrayTaskThrottle=2`);
+    await until(running, (text) => text === '1\n2');
+    expect(await said(`squeue -h -t PD -o '%i %r' -j ${id}`)).toBe(`${id}_[3-5%2] Dependency`);
+    expect(await said(`scontrol -o show job ${id}_5`)).toContain(' ArrayTaskThrottle=2 ');
+    // By any of its elements; 0 is no limit.
+    await said(`scontrol update ArrayTaskThrottle=0 JobId=${id}_4`);
+    await until(
+      () => said(`squeue -h -r -t PD -o %r -j ${id}`),
+      (reasons) => !reasons.includes('Dependency'),
+    );
+    expect(await said(`scontrol -o show job ${id}_1`)).not.toContain('ArrayTaskThrottle');
+    writeFileSync(join(here, 'go'), '');
+    await until(
+      () => said(`squeue -h -j ${id}`),
+      (text) => text === '',
+    );
+    for (const index of [1, 2, 3, 4, 5]) expect(file(`on-${index}`)).toBe('x\n');
+    const single = await said('sbatch --parsable -H --wrap true');
+    expect(await shell(`scontrol update JobId=${single} ArrayTaskThrottle=2`)).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`job ${single} is not an array`),
+    });
+    expect(await shell(`scontrol update JobId=${id} ArrayTaskThrottle=1`)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`Job has already finished for job ${id}`),
+    });
+    expect((await shell(`scontrol update JobId=${id} ArrayTaskThrottle=many`)).stderr).toContain(
+      'arraytaskthrottle: "many" is not accepted; accepted: a number, 0 for no limit',
+    );
+    await said(`scancel ${single}`);
+  });
+
   it('shows pending elements of an array that are alike in one line, or each with -r', async () => {
     const id = await said('sbatch --parsable -H -a 1-3,5,7-8%2 --wrap true');
     const first = Number(id);
@@ -732,9 +771,6 @@ it('lines of tutorials are accepted, or refused with a helpful word', async () =
   }
   expect(lines).toBe(206);
   expect(refused).toEqual([
-    expect.stringContaining(
-      'scontrol update ArrayTaskThrottle=20 JobId=ID: error: update: arraytaskthrottle cannot be changed here; accepted: account, ',
-    ),
     '#SBATCH --partition=intel: error: invalid partition specified: intel',
     '#SBATCH -p normal_q: error: invalid partition specified: normal_q',
     '#SBATCH --gres=min-cuda-cc:80: error: --gres: "min-cuda-cc" is not accepted; accepted: a kind that a machine in service has: gpu',

@@ -10,7 +10,7 @@ export const TUTORIALS: Readonly<Record<string, readonly string[]>> = {
     '#SBATCH --output=myjob.%A_%a.out',
     '#SBATCH --error=myjob.%A_%a.err',
     '#SBATCH -a 1-50%10',
-    'scontrol update ArrayTaskThrottle=20 JobId=ID',
+    'scontrol update ArrayTaskThrottle=20 JobId=ARRAY',
     '#SBATCH --job-name=array_job',
     '#SBATCH --output=array_job_%A_%a.out',
     '#SBATCH --error=array_job_%A_%a.err',

@@ -181,7 +181,12 @@ export class Users {
     const jobId = some[(n >> 3) % some.length]?.id as number;
     const owner = store.jobs.get(jobId)?.userId as number;
     const boost = n % 2 === 0 ? MAX.boost : -MAX.boost;
-    const set = n % 3 === 0 ? { name: `n${n % 7}` } : { memoryMbPerTask: n % 200, estimateS: 1 + (n % 60) };
+    const sets = [
+      { name: `n${n % 7}` },
+      { atOnce: n % 4 },
+      { memoryMbPerTask: n % 200, estimateS: 1 + (n % 60) },
+    ];
+    const set = sets[n % 3]!;
     const who = n % 4 === 0 ? OPERATOR : viewer({ userId: n % 4 === 1 ? 1 + (owner % USERS) : owner });
     // Sometimes all that its owner has.
     const all = (n >> 5) % 3 === 0 ? live.filter(({ userId }) => userId === owner) : [];

@@ -3441,6 +3441,63 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('put jobs into lanes, of which so many run at once, and take them out again', async () => {
+        const other = (await submit(world, user, [newJob()]))[0]!;
+        const ids = await submit(world, user, [
+          ...Array.from({ length: 4 }, () => newJob()),
+          newJob({
+            wait: {
+              needs: [{ expression: 'ALL', of: [need({ job: other })] }],
+              onUnmet: 'CANCEL',
+              notBefore: null,
+            },
+          }),
+        ]);
+        const [a, b, c, d, e] = ids as [number, number, number, number, number];
+        const needed = async () => {
+          const waits = await store.waitsOf(ids);
+          return ids.map((id) =>
+            (waits.get(id)?.needs ?? []).map(({ of }) =>
+              of.map((one) => 'job' in one && [one.job, one.condition]),
+            ),
+          );
+        };
+        const queued = async () => {
+          const { jobs } = await store.loadGrid(0);
+          return ids.filter((id) => jobs.some(({ job, state }) => job.id === id && state === 'QUEUED'));
+        };
+        const atOnce = (value: number, of = ids) => store.revise(byIds(of), asked({ atOnce: value }));
+        const lane = (job: number) => [[job, 'ANY']];
+        const own = [[other, 'OK']];
+        expect(await atOnce(2)).toMatchObject({ changed: ids, refused: [] });
+        expect(await needed()).toEqual([[], [], [lane(a)], [lane(b)], [own, lane(c)]]);
+        expect(await queued()).toEqual([a, b]);
+        expect((await latest(c))[3]).toBe(`atOnce none → 2; needs none → ANY of job_${a}`);
+        await store.applyMoves([move(a, site), move(b, site)], context());
+        const taken = { [machine]: 1 };
+        await store.applyStarts(site, [start(a, site, taken), start(b, site, taken)], null, context());
+        // What runs goes on, and all of it is in the one lane.
+        expect(await atOnce(1)).toMatchObject({ changed: ids, refused: [] });
+        expect(await needed()).toEqual([[], [], [[...lane(a), ...lane(b)]], [lane(c)], [own, lane(d)]]);
+        expect(await atOnce(1)).toMatchObject({ changed: ids, touched: [] });
+        expect(await atOnce(3)).toMatchObject({ refused: [] });
+        expect(await needed()).toEqual([[], [], [], [lane(a)], [own, lane(b)]]);
+        // Of those that need one another there may be no order.
+        const cause = { code: 'BAD_USER_INPUT', field: 'atOnce' };
+        expect(await atOnce(1, [other, e])).toMatchObject({
+          changed: [],
+          refused: [{ fault: cause }, { fault: cause }],
+        });
+        const [foreign] = await submit(world, await world.addUser('third'), [newJob()]);
+        expect(await atOnce(1, [c, foreign!])).toMatchObject({
+          changed: [c],
+          refused: [{ jobId: foreign, fault: cause }],
+        });
+        expect(await atOnce(0)).toMatchObject({ refused: [] });
+        expect(await needed()).toEqual([[], [], [], [], [own]]);
+        await nothingBroken();
+      });
+
       it('give a job a class, and with it what it is charged, unless its runs are charged already', async () => {
         const [waits, ran] = (await submit(world, user, [
           newJob({ preemptionClass: 4 }),

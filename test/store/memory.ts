@@ -67,6 +67,7 @@ import {
 import { heldFromArray } from '../../src/store/images.js';
 import { assignedFields, givenFields, only } from '../../src/store/job-fields.js';
 import { jobPredicate } from '../../src/store/job-filter.js';
+import { lanesOf } from '../../src/store/lanes.js';
 import {
   type AgainOf,
   decided,
@@ -1986,7 +1987,9 @@ export class MemoryStore implements Store {
     const selected = this.selected(selection);
     if ((selection.ids ?? selected).length > selection.limit) return { ...nothing, tooMany: true };
     const found = selected.map((job): ChangingJob => {
-      const wait = changes.wait === null ? null : (this.jobWaits.get(job.id) ?? null);
+      const { wait: asked, values } = changes;
+      const isRead = asked !== null || values.atOnce !== undefined;
+      const wait = isRead ? (this.jobWaits.get(job.id) ?? null) : null;
       return { ...job, foreign: this.federation.foreign.has(job.id), wait };
     });
     const terms = (changes.wait?.needs ?? []).flatMap(({ of }) => of);
@@ -1994,10 +1997,16 @@ export class MemoryStore implements Store {
     if (gone.length > 0) return { ...nothing, gone: [...new Set(gone)] };
     const until = this.lastId;
     const againOf = this.againOf(changes.userId);
-    const circular = this.reachedFrom(stored(changes.wait?.needs ?? [], [until], againOf), changes.userId);
+    const { atOnce } = changes.values;
+    const lanes = atOnce === undefined ? null : lanesOf(found, atOnce ?? 0);
+    const reached = this.reachedFrom(
+      lanes?.others ?? stored(changes.wait?.needs ?? [], [until], againOf),
+      lanes?.userId ?? changes.userId,
+    );
+    const circular = new Set(found.flatMap(({ id }) => (reached.has(id) ? [id] : [])));
     const decisions = found.map((job) => ({
       job,
-      decision: decideChange(job, changes, { until, circular, againOf }),
+      decision: decideChange(job, changes, { until, circular, againOf, lanes }),
     }));
     const grown = decisions.reduce(
       (sum, { job, decision }) => sum + (decision.kind === 'DONE' ? decision.bytes - job.bytes : 0),
@@ -2415,6 +2424,7 @@ export class MemoryStore implements Store {
       stopCause: null,
       message: null,
       deadlineMissed: false,
+      atOnce: null,
       bytes,
       submittedAt: at,
       changedAt: null,

@@ -217,6 +217,7 @@ describe('jobs', () => {
       },
       ...{
         deadlineMissed: false,
+        atOnce: null,
         sandboxMb: 0,
         outputMb: 0,
         inputs: [],

@@ -10,7 +10,8 @@ import type {
   NewJob,
 } from '../../store/store.js';
 import type { Viewer } from '../auth.js';
-import { ApiError, notAccepted } from '../errors.js';
+import { within } from '../check.js';
+import { ApiError, badInput, notAccepted } from '../errors.js';
 import type { JobChangesInput, JobInput, UpdateJobsInput } from '../generated/types.js';
 import { amountsShown } from '../resources.js';
 import { handlesAll, submitterOf } from './access.js';
@@ -94,9 +95,13 @@ export async function changesOf(
         message: notAccepted(field, null, 'a value; omit it to keep the current one'),
       });
   const now = parts.now();
+  const { atOnce, ...others } = set;
+  if (atOnce !== undefined && atOnce !== null) within('set.atOnce', atOnce, 0, MAX.integer);
+  if (atOnce !== undefined && given.includes('needs'))
+    throw badInput('set.atOnce', atOnce, 'without needs, which are a change of their own');
   const asked: JobInput = {
     ...LEAST,
-    ...(set as Partial<JobInput>),
+    ...(others as Partial<JobInput>),
     resourcesPerTask: set.resourcesPerTask ?? [],
     devicesPerTask: set.devicesPerTask ?? [],
     resources: set.resources ?? [],
@@ -117,7 +122,7 @@ export async function changesOf(
   );
   // As plain objects, to be compared with what is stored.
   const values = structuredClone(
-    Object.fromEntries(fields.map((field) => [field, whole[field]])),
+    Object.fromEntries(fields.map((field) => [field, field === 'atOnce' ? atOnce : whole[field]])),
   ) as Partial<ChangeableValues>;
   const { memoryMbPerCpu = null } = set;
   const fitted = memoryMbPerCpu !== null || fields.some((field) => FITTED.includes(field));
@@ -134,7 +139,9 @@ export async function changesOf(
 }
 
 const mayBeNull = (field: string): boolean =>
-  field === 'notBefore' || (field in jobFields && jobFields[field as ChangeableField].nullable);
+  field === 'notBefore' ||
+  // Nobody takes back that it was said.
+  (field !== 'atOnce' && field in jobFields && jobFields[field as ChangeableField].nullable);
 
 async function askedWait(
   parts: Pick<ServiceParts, 'queries'>,
@@ -192,6 +199,7 @@ const inputOf = ({
   resources,
   mail,
   charged: _,
+  atOnce: __,
   ...job
 }: ChangeableValues): JobInput => ({
   ...LEAST,

@@ -464,6 +464,7 @@ function describeJob(job: FullJob): string {
     ['array index', job.arrayIndex],
     ['directory', job.workingDirectory],
     ['needs', needs(job)],
+    ['at once', job.atOnce ? `at most ${job.atOnce} of the jobs that were changed with it` : null],
     ['estimate', `${duration(job.estimateS)} on power ${job.benchmark}`],
     ['limit', limit(job)],
     [

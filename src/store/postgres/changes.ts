@@ -1,9 +1,10 @@
 /** What people change of jobs that have not ended. */
-import { changeableFields } from '../../core/states.js';
+import { amendableFields, changeableFields } from '../../core/states.js';
 import { type ChangeDecision, decideChange } from '../changes.js';
 import { list, table } from '../columns.js';
 import { NEEDS_LOCK } from '../constants.js';
-import { jobColumn, jobFields, readField } from '../job-fields.js';
+import { jobColumn, jobFields, only, readField } from '../job-fields.js';
+import { lanesOf } from '../lanes.js';
 import { type JobWait, stored, targetsOf } from '../needs.js';
 import { commitWith, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { holderOf } from '../rules.js';
@@ -37,12 +38,12 @@ export function revise(
   changes: JobChanges,
 ): Promise<ChangeOutcome> {
   if (ids !== undefined && ids.length > limit) return Promise.resolve({ ...NOTHING, tooMany: true });
-  const grows = changes.wait?.needs !== undefined || GROW.some((field) => field in changes.values);
+  const needs = changes.wait?.needs !== undefined || changes.values.atOnce !== undefined;
+  const grows = needs || GROW.some((field) => field in changes.values);
   return transaction(
     database,
     async (tx): Promise<ChangeOutcome> => {
-      if (changes.wait?.needs !== undefined)
-        await run(tx, sql`SELECT pg_advisory_xact_lock(${NEEDS_LOCK}::bigint)`);
+      if (needs) await run(tx, sql`SELECT pg_advisory_xact_lock(${NEEDS_LOCK}::bigint)`);
       // As a submission does, so that two at once do not exceed the user's share.
       if (grows && ownedBy !== null)
         await run(tx, sql`SELECT FROM users WHERE id = ${ownedBy} FOR NO KEY UPDATE`);
@@ -134,30 +135,37 @@ SELECT ${raw(columns)}, EXISTS (SELECT FROM foreign_jobs f WHERE f.job_id = j.id
 async function needed(
   tx: Transaction,
   jobs: ChangingJob[],
-  { wait, userId }: JobChanges,
+  { wait, userId, values: { atOnce } }: JobChanges,
 ): Promise<Parameters<typeof decideChange>[2] & { gone: number[] }> {
   const none = { until: 0, circular: new Set<number>(), gone: [] };
-  if (wait === null) return none;
+  if (wait === null && atOnce === undefined) return none;
   const waits = await waitsOf(
     tx,
     jobs.map(({ id }) => id),
   );
   for (const job of jobs) job.wait = waits.get(job.id) ?? null;
-  if (wait.needs === undefined || wait.needs.length === 0) return none;
+  if (atOnce !== undefined) {
+    const lanes = lanesOf(jobs, atOnce ?? 0);
+    return { ...none, lanes, circular: await reached(tx, lanes.others, lanes.userId, jobs) };
+  }
+  if (wait?.needs === undefined || wait.needs.length === 0) return none;
   const until = await value<number>(tx, sql`SELECT coalesce(max(id), 0) AS v FROM jobs`);
   const named = [...targetsOf(stored(wait.needs, [until])).values()];
   const againOf = await runAgain(tx, named, userId);
   const needs = stored(wait.needs, [until], againOf);
   const gone = await keepNeeded(tx, [...targetsOf(needs).values()], userId);
-  const circular = await rows<{ id: number }>(
-    tx,
-    reachedFrom(
-      needs,
-      userId,
-      jobs.map(({ id }) => id),
-    ),
-  );
-  return { until, againOf, circular: new Set(circular.map(({ id }) => id)), gone };
+  return { until, againOf, circular: await reached(tx, needs, userId, jobs), gone };
+}
+
+async function reached(
+  tx: Transaction,
+  needs: JobWait['needs'],
+  userId: number,
+  jobs: readonly ChangingJob[],
+): Promise<Set<number>> {
+  const ids = jobs.map(({ id }) => id);
+  const found = await rows<{ id: number }>(tx, reachedFrom(needs, userId, ids));
+  return new Set(found.map(({ id }) => id));
 }
 
 /** The members of what a term names, as `m`. */
@@ -227,12 +235,10 @@ function statements(done: readonly Done[], { values }: JobChanges): Sql[] {
   >;
   const of = (action: Done['action']): Done[] => done.filter((one) => one.action === action);
   const [amended, changed] = [of('amend'), of('change')];
-  const { name, restartable, retry, mail } = settings;
+  const amending = only(settings, amendableFields);
   const told = { note: sql`t.note`, bytes: sql`t.bytes` };
   return [
-    ...(amended.length > 0
-      ? [changeJobs('amend', items(amended), { name, restartable, retry, mail, ...told })]
-      : []),
+    ...(amended.length > 0 ? [changeJobs('amend', items(amended), { ...amending, ...told })] : []),
     ...(changed.length > 0
       ? [
           changeJobs(
