@@ -10,8 +10,7 @@ import { withGrid } from './service.js';
 import { ways } from './ways.js';
 
 describeWithChromium('the portal', (visits) => {
-  // Where jobs fetch files from, and send them to.
-  const grid = withGrid(async () => ({ AGENT_URL_ADDRESSES: '127.0.0.1' }));
+  const grid = withGrid();
   describe('the first page', () => firstPage(visits, grid));
   ways(visits, grid);
   describe('of users', () => ownPages(visits, grid));

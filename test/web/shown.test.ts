@@ -9,7 +9,8 @@ import { everyPage } from './pages.js';
 import { withGrid } from './service.js';
 
 describeWithChromium('the portal', (visits) => {
-  const grid = withGrid();
+  // Where jobs fetch files from, and send them to.
+  const grid = withGrid(async () => ({ AGENT_URL_ADDRESSES: '127.0.0.1' }));
   describe('the page of a job', () => pageOfJob(visits, grid));
   describe('the graph of a group', () => graphOfJobs(visits, grid));
   describe('shows', () => shownLive(visits, grid));
