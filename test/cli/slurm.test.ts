@@ -92,6 +92,10 @@ describe('sbatch', () => {
     await until(running, (text) => text === '1\n2');
     expect(await said(`squeue -h -t PD -o '%i %r' -j ${id}`)).toBe(`${id}_[3-5%2] Dependency`);
     expect(await said(`scontrol -o show job ${id}_5`)).toContain(' ArrayTaskThrottle=2 ');
+    const elements = Array.from({ length: 5 }, (_, place) => `job_${Number(id) + place}`);
+    expect(await service.cli('change', ...elements, '--at-once', '1')).toMatchObject({ code: 0 });
+    expect(await said(`squeue -h -t PD -o %i -j ${id}`)).toBe(`${id}_[3-5%1]`);
+    expect((await service.cli('job', elements[4]!)).stdout).toMatch(/^at once +at most 1 of the jobs/m);
     // By any of its elements; 0 is no limit.
     await said(`scontrol update ArrayTaskThrottle=0 JobId=${id}_4`);
     await until(
