@@ -50,7 +50,7 @@ export function against(commit: string, names: readonly string[], limit: number)
   }
 }
 
-/** That commit's benchmarks, with the packages of this one; what is wrong, or null. */
+/** That commit's benchmarks; what is wrong, or null. */
 function build(commit: string, folder: string): string | null {
   try {
     const steps = [
