@@ -83,7 +83,7 @@ describe('sbatch', () => {
 
   it('changes how many elements of an array run at once', async () => {
     const id = await said(
-      "sbatch --parsable -a 1-5%1 -o /dev/null --wrap 'echo x >>on-$SLURM_ARRAY_TASK_ID; while [ ! -e go ]; do sleep 0.1; done'",
+      "sbatch --parsable -a 1-5%1 -o /dev/null --wrap 'echo x >>on-$SLURM_ARRAY_TASK_ID; while [ ! -e lanes-go ]; do sleep 0.1; done'",
     );
     const running = () => said(`squeue -h -r -t R -o %K -j ${id}`);
     await until(running, (text) => text === '1');
@@ -103,7 +103,7 @@ describe('sbatch', () => {
       (reasons) => !reasons.includes('Dependency'),
     );
     expect(await said(`scontrol -o show job ${id}_1`)).not.toContain('ArrayTaskThrottle');
-    writeFileSync(join(here, 'go'), '');
+    writeFileSync(join(here, 'lanes-go'), '');
     await until(
       () => said(`squeue -h -j ${id}`),
       (text) => text === '',
