@@ -23,7 +23,7 @@ const PURE = [
   'web/test/**/*.test.ts',
 ];
 /** The same, with databases. */
-const SHARED = inFolders('api', 'client', 'engine', 'federation', 'mcp', 'store');
+const SHARED = inFolders('api', 'client', 'store');
 
 /** What suites of their own run: by its path it can be run like any other. */
 const left = Object.values(SUITES)
