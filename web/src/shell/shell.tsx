@@ -195,7 +195,8 @@ export function Shell() {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const shown = useRouterState({ select: (state) => state.resolvedLocation?.href });
   const main = useRef<HTMLElement>(null);
-  const refused = useRefused(path);
+  // Of what is shown: while another page loads, the one that is left would be seen.
+  const refused = useRefused(useRouterState({ select: ({ matches }) => matches.at(-1)?.pathname ?? '' }));
   const first = useRef(true);
 
   const changed = useThrottled(() => gridChanges.set(gridChanges.get() + 1), 1_000);
