@@ -103,7 +103,18 @@ export const SUITES = {
     files: ['test/clusters'],
   },
   // Unmodified clients of Slurm, by the commands that are called like Slurm's.
-  clients: { options: {}, files: ['test/clients', 'test/cli/slurm'] },
+  clients: {
+    options: {},
+    files: [
+      'test/clients',
+      'test/cli/slurm',
+      'test/cli/slurm-options',
+      'test/cli/slurm-sites',
+      'test/cli/slurm-steps',
+    ],
+    // They mostly wait.
+    atOnce: 2,
+  },
   // What portals are written with, as published.
   stock: { options: {}, files: ['test/stock'] },
   // The rules of the papers on cases of so many seeds from S on.
