@@ -12,7 +12,7 @@ export const generate = () => Promise.all([generatePrisma(), generateGraphql()])
 
 /**
  * Does what `prisma generate` does if the schema or the version of Prisma changed since the last time. Its command is not installed: it brings
- * a studio, a development server and a database of its own, 98 packages and 150 MB that nobody here uses.
+ * a studio, a development server and a database of its own, which nobody here uses.
  */
 export async function generatePrisma() {
   const schema = join(root, 'prisma', 'schema.prisma');

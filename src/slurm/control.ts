@@ -94,7 +94,7 @@ async function change(
       // It has ended since it was looked up.
       if (document === SlurmCancelDocument && why === 'CONFLICT') continue;
       complain(name, `${message} for job ${id.replace('job_', '')}`);
-      code = 1;
+      code ||= 1;
     }
   }
   return code;
@@ -323,9 +323,8 @@ async function update(words: readonly string[], name: string): Promise<number> {
   if (targets.length === 0) throw new SlurmError('update: no job specified; accepted: JobId=12');
   if (asked.length === 0) throw new SlurmError('update: nothing to change');
   for (const text of unknown) complain(name, `Invalid job id specified for job ${text}`);
-  const [throttles, others] = [true, false].map((is) =>
-    asked.filter(([field]) => (field === THROTTLE) === is),
-  ) as [typeof asked, typeof asked];
+  const throttles = asked.filter(([field]) => field === THROTTLE);
+  const others = asked.filter(([field]) => field !== THROTTLE);
   const changes = others.length > 0 && changesOf(others);
   let code = unknown.length > 0 ? 1 : 0;
   for (const [, value] of throttles) code = Math.max(code, await throttle(jobs, value, name));
@@ -351,12 +350,13 @@ async function throttle(jobs: readonly Job[], value: string, name: string): Prom
   let code = 0;
   for (const [groupName, number] of arrays) {
     const { jobs: elements } = await findJobs({ groupName, states: ACTIVE_STATES });
-    if (elements.length === 0) complain(name, `Job has already finished for job ${number}`);
-    const set = { atOnce: Number(value) };
-    code = Math.max(
-      code,
-      elements.length === 0 ? 1 : await change(SlurmChangeDocument, elements, name, { set }),
-    );
+    if (elements.length > 0) {
+      const set = { atOnce: Number(value) };
+      code = Math.max(code, await change(SlurmChangeDocument, elements, name, { set }));
+    } else {
+      complain(name, `Job has already finished for job ${number}`);
+      code ||= 1;
+    }
   }
   return code;
 }

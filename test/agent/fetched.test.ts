@@ -133,7 +133,7 @@ describe.runIf(hasRegistry && mode).each(tools)('images fetched by %s', (name, t
         return logins[(by as Requester).user]!;
       };
       const { runner, images, stateDir, count } = await agent({ login });
-      mkdirSync(join(images, '.part-x/work/login'), { recursive: true });
+      mkdirSync(join(images, '.part-x', 'work', 'login'), { recursive: true });
       const seen = new Set<string>();
       const look = setInterval(() => {
         for (const said of processesNow()) seen.add(said);
@@ -160,7 +160,7 @@ describe.runIf(hasRegistry && mode).each(tools)('images fetched by %s', (name, t
 
       const next = await agent({ login }, stateDir);
       // What an agent had left that was killed while it fetched.
-      expect(existsSync(join(images, '.part-x/work/login'))).toBe(false);
+      expect(existsSync(join(images, '.part-x', 'work', 'login'))).toBe(false);
       expect((await run(next.runner, 'job_4', image)).stdout?.text).toBe(TOLD);
       expect(await run(next.runner, 'job_5', image, 'true', 'bob')).toMatchObject(refused);
       logins.bob = { ...USER, password: 'wrong-7' };
