@@ -1,7 +1,6 @@
-import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
-import { SUITES } from './scripts/suites.mjs';
+import { pathOf, SUITES } from './scripts/suites.mjs';
 import { PATIENCE_MS, TEST_MS } from './test/support/patience.js';
 
 /** Tests of whole processes go first: at the end one of them alone would keep the others waiting. */
@@ -29,12 +28,7 @@ const SHARED = inFolders('api', 'client', 'store');
 const left = Object.values(SUITES)
   .flatMap(({ files = [] }) => files)
   .filter((path) => !process.argv.some((argument) => argument.includes(path)))
-  .flatMap((path) => {
-    // Else it would run here, too.
-    if (!existsSync(`${path}.test.ts`) && !existsSync(path))
-      throw new Error(`scripts/suites.mjs names ${path}, which is neither a test file nor a folder`);
-    return [`${path}.test.ts`, `${path}/**`];
-  });
+  .map((name) => pathOf(name).replace(/\/$/, '/**'));
 
 /** What all kinds have in common. */
 const common = {

@@ -3,7 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { root, SUITES } from './suites.mjs';
+import { pathOf, root, SUITES } from './suites.mjs';
 
 const { prefix, options, files = [], shared = [], together = false, atOnce = 1 } = SUITES[process.argv[2]];
 const { values, positionals } = parseArgs({ args: process.argv.slice(3), options, allowPositionals: true });
@@ -32,7 +32,13 @@ const vitest = join(root, 'node_modules/vitest/vitest.mjs');
 const workers = together ? [] : [atOnce === 1 ? '--no-file-parallelism' : `--maxWorkers=${atOnce}`];
 const { status } = spawnSync(
   process.execPath,
-  [vitest, 'run', ...(positionals.length > 0 ? positionals : all), ...workers, '--reporter=verbose'],
+  [
+    vitest,
+    'run',
+    ...(positionals.length > 0 ? positionals : all.map(pathOf)),
+    ...workers,
+    '--reporter=verbose',
+  ],
   {
     cwd: root,
     env,

@@ -1,5 +1,5 @@
 // Suites with commands of their own, and their test files or folders: longer.mjs runs them, and vitest.config.ts leaves them out of `npm test`.
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -128,6 +128,14 @@ export const SUITES = {
   image: { prefix: 'IMAGE', options: {}, files: ['test/shipped/image'] },
   package: { prefix: 'PACKAGE', options: {}, files: ['test/shipped/package'] },
 };
+
+/** The path of a suite's file, or of its folder with a slash: its name alone may be the beginning of others. */
+export function pathOf(name) {
+  if (existsSync(join(root, `${name}.test.ts`))) return `${name}.test.ts`;
+  if (!existsSync(join(root, name)))
+    throw new Error(`scripts/suites.mjs names ${name}, which is neither a test file nor a folder`);
+  return name.endsWith('.ts') ? name : `${name}/`;
+}
 
 /** The test files that draw cases (test/support/seed.ts). */
 function withRandomCases() {
