@@ -181,6 +181,7 @@ BEGIN
      WHERE o.body <> '' GROUP BY j.user_id ORDER BY j.user_id
     ON CONFLICT (user_id) DO UPDATE SET bytes = u.bytes + excluded.bytes;
   DELETE FROM runs WHERE job_id = ANY (ids);
+  DELETE FROM run_steps WHERE job_id = ANY (ids);
   DELETE FROM decisions WHERE job_id = ANY (ids);
   DELETE FROM job_needs WHERE job_id = ANY (ids);
   DELETE FROM need_edges WHERE job_id = ANY (ids);

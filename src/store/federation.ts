@@ -280,7 +280,7 @@ export interface NewCopy {
 }
 
 /** What an owner has to hear: of a copy that was granted. */
-export interface Told extends Omit<RunReport, 'jobId' | 'phase' | 'outputs' | 'usage'>, RunUsage {
+export interface Told extends Omit<RunReport, 'jobId' | 'phase' | 'outputs' | 'steps' | 'usage'>, RunUsage {
   offer: number;
   /** The owner's number of it. */
   jobId: number;

@@ -41,6 +41,7 @@ import type {
   ReservationRow,
   ResourceKindRow,
   RunRow,
+  RunStepRow,
   SchedulerRow,
   SessionRow,
   SignInRow,
@@ -49,6 +50,7 @@ import type {
   SiteRow,
   SiteStats,
   StagingRow,
+  StepsPage,
   TaskRow,
   UserRow,
 } from './rows.js';
@@ -288,6 +290,29 @@ SELECT r.* FROM unnest(${list('bigint', jobIds)}) AS j (id) CROSS JOIN LATERAL (
       ),
     ]);
     return { reported, tasks };
+  }
+
+  /** Steps of runs, for each what is asked of it: at most `limit` behind a step of a task, by task and number. */
+  async stepsOfRuns(pages: readonly StepsPage[]): Promise<RunStepRow[][]> {
+    const asked = table('t', pages, {
+      job_id: ['bigint', ({ jobId }) => jobId],
+      epoch: ['integer', ({ epoch }) => epoch],
+      task: ['integer', ({ behind }) => behind[0]],
+      number: ['integer', ({ behind }) => behind[1]],
+      most: ['integer', ({ limit }) => limit],
+    });
+    const found = await readRows<RunStepRow & { place: number }>(
+      this.pool,
+      { ...stepReading, place: 'place' },
+      sql`
+SELECT s.*, t.place FROM ${asked} CROSS JOIN LATERAL (
+  SELECT * FROM run_steps s WHERE s.job_id = t.job_id AND s.epoch = t.epoch AND (s.task, s.number) > (t.task, t.number)
+   ORDER BY s.task, s.number LIMIT t.most) s
+ ORDER BY t.place, s.task, s.number`,
+    );
+    const rows: RunStepRow[][] = pages.map(() => []);
+    for (const { place, ...step } of found) rows[place - 1]!.push(step);
+    return rows;
   }
 
   /**
@@ -1231,6 +1256,21 @@ const taskReading: Reading<TaskRow> = {
   epoch: 'epoch',
   index: 'index',
   ...courseReading,
+};
+
+const stepReading: Reading<RunStepRow> = {
+  jobId: 'job_id',
+  epoch: 'epoch',
+  task: 'task',
+  number: 'number',
+  name: 'name',
+  tasks: 'tasks',
+  machines: 'machines',
+  cpus: 'cpus',
+  startedAt: seconds('started_at'),
+  endedAt: seconds('ended_at'),
+  exitCode: 'exit_code',
+  signal: 'signal',
 };
 
 const decisionReading: Reading<DecisionRow> = {

@@ -11,6 +11,7 @@ import {
   type ReportedJob,
   timesOfReports,
 } from './rules.js';
+import type { TakenStep } from './run-reports.js';
 import type { LocalRun, ReportResult, RunOutput, RunReport } from './store.js';
 import { ofTask, type RunTasks, type TaskReport } from './tasks.js';
 
@@ -71,6 +72,7 @@ export interface BatchChanges {
   /** By job: what changes of its live run. */
   readonly runs: ReadonlyMap<number, RunChange>;
   readonly outputs: readonly RunOutput[];
+  readonly steps: readonly TakenStep[];
   readonly tasks: readonly TaskReport[];
   /** Runs that have ended with the last of their tasks. */
   readonly endedByTasks: readonly RunReport[];
@@ -95,6 +97,7 @@ class Batch implements BatchChanges {
   readonly touched = new Set<number | null>();
   readonly runs = new Map<number, RunChange>();
   readonly outputs: RunOutput[] = [];
+  readonly steps: TakenStep[] = [];
   readonly tasks: TaskReport[] = [];
   readonly endedByTasks: RunReport[] = [];
   readonly started: RunReport[] = [];
@@ -121,9 +124,11 @@ class Batch implements BatchChanges {
     if (!job.served) return 'unknown-run';
     const judgment = this.judgeRun(told, job);
     if (judgment.result === 'accepted') {
-      const report = { ...told, at: this.timeOf(told, job.since) };
+      const { since } = job;
+      const report = { ...told, at: this.timeOf(told, since) };
       this.take(report, job, judgment);
       this.keepOutputs(report);
+      this.steps.push(...takenSteps(told, report.at, since));
     }
     return judgment.result;
   }
@@ -133,11 +138,13 @@ class Batch implements BatchChanges {
     if (late !== null) return late;
     const of = this.facts.tasks.get(told.jobId);
     if (!of?.serves(told.task, this.facts.agentId)) return 'unknown-run';
-    const report = { ...told, at: this.timeOf(told, of.since(told.task)) };
+    const since = of.since(told.task);
+    const report = { ...told, at: this.timeOf(told, since) };
     const { result, cause, ends, run } = of.judge(report, told.task, job.state === 'CANCELLING');
     if (result !== 'accepted') return result;
     this.tasks.push({ ...report, cause });
     this.keepOutputs(report);
+    this.steps.push(...takenSteps(told, report.at, since));
     job.begun = of.of.begun;
     if (cause !== null) this.changeOf(told).failedTask = of.of.failure?.task ?? null;
     if (ends) {
@@ -200,6 +207,25 @@ class Batch implements BatchChanges {
     }
     return change;
   }
+}
+
+/**
+ * The steps of a run or task that has ended, as long before its end as they are told to be, and within it.
+ *
+ * @param at when it ended, as it is taken
+ * @param since when it began; null: nobody knows
+ */
+export function takenSteps(
+  { jobId, epoch, task, at: toldAt, steps = [] }: RunReport,
+  at: number,
+  since: number | null,
+): TakenStep[] {
+  const taken = (told: number, from: number): number => Math.max(from, Math.min(told + at - toldAt, at));
+  return steps.map((step) => {
+    const startedAt = taken(step.startedAt, Math.min(since ?? -Infinity, at));
+    const endedAt = step.endedAt === null ? null : taken(step.endedAt, startedAt);
+    return { ...step, jobId, epoch, task: task ?? 0, startedAt, endedAt };
+  });
 }
 
 /** What a later report leaves out stays as the earlier said. */

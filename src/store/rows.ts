@@ -38,6 +38,14 @@ export type RunRow = Plain<
   retry: unknown;
 };
 export type TaskRow = Plain<Prisma.TaskModel>;
+export type RunStepRow = Plain<Prisma.RunStepModel>;
+/** Steps of a run behind one of them. */
+export interface StepsPage {
+  jobId: number;
+  epoch: number;
+  behind: readonly [task: number, number: number];
+  limit: number;
+}
 /** What was kept of one stream of a run, oldest first; pieces do not overlap, and some may be missing between them. */
 export interface OutputRow {
   epoch: number;

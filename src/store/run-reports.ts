@@ -26,6 +26,8 @@ export interface RunReport {
   /** What else was measured, and how. */
   usage?: Partial<RunUsage>;
   outputs?: readonly OutputPiece[];
+  /** Of ENDED: what `srun` started in it. */
+  steps?: readonly RunStep[];
   /** What the site says of it; what is null stays. */
   local?: LocalRun | null;
 }
@@ -52,3 +54,23 @@ export interface OutputPiece {
   /** Bytes written up to now. */
   bytes: number;
 }
+
+/** A step of a run, or of a task that is started by itself: what `srun` in it started. */
+export interface RunStep {
+  /** Counted in the run, from 0. */
+  number: number;
+  name: string;
+  tasks: number;
+  machines: number;
+  cpus: number;
+  /** Epoch seconds, by the clock of the report. */
+  startedAt: number;
+  /** null: it ended with its run. */
+  endedAt: number | null;
+  /** As a shell tells it: 128 + n after signal n; null: as `endedAt`. */
+  exitCode: number | null;
+  signal: string | null;
+}
+
+/** With the times as they are taken. */
+export type TakenStep = RunStep & { jobId: number; epoch: number; task: number };

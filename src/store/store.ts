@@ -46,7 +46,7 @@ import type { StoppedRun } from './upkeep.js';
 
 export type { Share } from './bounds.js';
 export type { GrantedInput } from './federation.js';
-export type { LocalRun, Method, OutputPiece, RunReport, RunUsage } from './run-reports.js';
+export type { LocalRun, Method, OutputPiece, RunReport, RunStep, RunUsage } from './run-reports.js';
 
 export type Cursor = string;
 

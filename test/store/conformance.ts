@@ -30,6 +30,7 @@ import type {
   Rerun,
   RunOutput,
   RunReport,
+  RunStep,
   SentSignal,
   Submission,
   SweepRules,
@@ -1919,6 +1920,48 @@ export function describeStore(
         await nothingBroken();
       });
 
+      it('keeps the steps of a run that has ended, once, in pages, and as long before its end as they were', async () => {
+        const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob()]);
+        const step = (number: number, change: Partial<RunStep> = {}): RunStep => ({
+          ...{ number, name: `step ${number}`, tasks: 2, machines: 1, cpus: 2, startedAt: T0 + 111 },
+          ...{ endedAt: T0 + 112, exitCode: 0, signal: null, ...change },
+        });
+        const steps = [
+          step(1, { endedAt: T0 + 113.25, exitCode: 137, signal: 'SIGKILL' }),
+          step(0, { startedAt: T0 + 1, endedAt: T0 + 1e9, name: 'a\u0000 "b"' }),
+          step(2, { startedAt: T0 + 500, endedAt: null, exitCode: null }),
+          step(3, { startedAt: T0 + 112, endedAt: T0 + 90 }),
+        ];
+        // The clock of the agent is 100 s fast.
+        const sentAt = Date.now() / 1000 + 100;
+        const late = sentAt - (T0 + 120);
+        const told = steps.map(({ startedAt, endedAt, ...one }) => ({
+          ...{ ...one, startedAt: startedAt + late, endedAt: endedAt === null ? null : endedAt + late },
+        }));
+        const end = ended(a!, 1, { at: sentAt - 5, sentAt, steps: told });
+        await send([report(a!, 1, { at: sentAt - 10, sentAt }), end, ended(b!, 1)]);
+        await send([end, { ...end, steps: [step(7)] }]);
+        const kept = await world.steps({ jobId: a!, epoch: 1 });
+        const [begun, over] = [kept[0]!.startedAt, kept[2]!.startedAt];
+        expect(over - begun).toBeCloseTo(5, 2);
+        const since = (at: number | null) => at && Math.round((at - begun) * 100) / 100;
+        expect(
+          kept.map(({ startedAt, endedAt, ...one }) => ({ ...one, at: [since(startedAt), since(endedAt)] })),
+        ).toEqual([
+          {
+            ...{ jobId: a, epoch: 1, task: 0, number: 0, name: expect.stringMatching(/^a. "b"$/) },
+            ...{ tasks: 2, machines: 1, cpus: 2, exitCode: 0, signal: null, at: [0, 5] },
+          },
+          expect.objectContaining({ number: 1, exitCode: 137, signal: 'SIGKILL', at: [1, 3.25] }),
+          expect.objectContaining({ number: 2, exitCode: null, signal: null, at: [5, null] }),
+          expect.objectContaining({ number: 3, at: [2, 2] }),
+        ]);
+        expect(await world.steps({ jobId: b!, epoch: 1 })).toEqual([]);
+        const page = await world.steps({ jobId: a!, epoch: 1 }, 2, [0, 0]);
+        expect(page.map(({ number }) => number)).toEqual([1, 2]);
+        await nothingBroken();
+      });
+
       it('takes no time that cannot be: before the assignment, an end before the start, or in the future', async () => {
         const [a, b, c] = await assigned(world, user, site, machine, [newJob(), newJob(), newJob()]);
         const far = T0 + 1e11;
@@ -2078,7 +2121,10 @@ export function describeStore(
         const both = [report(id, 1, { task: 0 }), ended(id, 1, { task: 0 })];
         expect(await tell(1, ...both, ...both)).toEqual(['accepted', 'accepted', 'repeated', 'repeated']);
         expect(await told(id, 1)).toEqual([[1, 1, 'START']]);
-        expect(await tell(2, ended(id, 1, { task: 2 }))).toEqual(['accepted']);
+        const of = { number: 0, name: 'a', tasks: 1, machines: 1, cpus: 1, startedAt: T0, endedAt: T0 };
+        const steps = [{ ...of, exitCode: 0, signal: null }];
+        expect(await tell(2, ended(id, 1, { task: 2, steps }))).toEqual(['accepted']);
+        expect(await world.steps({ jobId: id, epoch: 1 })).toMatchObject([{ task: 2, number: 0 }]);
         expect(await told(id, 2)).toEqual([]);
         expect((await last(id)).toState).toBe('RUNNING');
         expect(await tell(1, ended(id, 1, { task: 1 }), ended(id, 1, { task: 1 }))).toEqual([
@@ -2811,7 +2857,10 @@ export function describeStore(
 
       it('forgets what is old, in portions, and tells who comes with an old cursor', async () => {
         const [a, b] = await assigned(world, user, site, machine, [newJob(), newJob()]);
-        await store.reportRuns(site, [ended(a!, 1)], MAX_ATTEMPTS);
+        const step = { number: 0, name: 'a', tasks: 1, machines: 1, cpus: 1, startedAt: T0, endedAt: T0 };
+        const steps = [{ ...step, exitCode: 0, signal: null }];
+        await store.reportRuns(site, [ended(a!, 1, { steps })], MAX_ATTEMPTS);
+        expect(await world.steps({ jobId: a!, epoch: 1 })).toHaveLength(1);
         const { cursor } = await store.loadGrid(0);
         const all = {
           ...{ eventsBefore: Date.now() / 1000 + 60, unreadBefore: 0, jobsEndedBefore: T0 + 100 },
@@ -2825,6 +2874,7 @@ export function describeStore(
         const grid = await store.loadGrid(0);
         expect(grid.cursor).toBe(cursor);
         expect(grid.jobs.map(({ job }) => job.id)).toEqual([b]);
+        expect(await world.steps({ jobId: a!, epoch: 1 })).toEqual([]);
         expect((await store.reportRuns(site, [ended(a!, 1), ended(b!, 1)], MAX_ATTEMPTS)).results).toEqual([
           'unknown-run',
           'accepted',

@@ -4,6 +4,7 @@ import type { EndCause, JobAction, jobActions } from '../../src/core/states.js';
 import type { StoredJob } from '../../src/store/job-fields.js';
 import type { Retried } from '../../src/store/retries.js';
 import type { WholeMachines } from '../../src/store/rules.js';
+import type { TakenStep } from '../../src/store/run-reports.js';
 import type { LocalRun, Measurement, RunReport, SentSignal } from '../../src/store/store.js';
 
 export interface MemoryUser {
@@ -56,6 +57,7 @@ export interface MemoryRun {
   signals: SentSignal[];
   retry: Retried | null;
   local: LocalRun;
+  steps: TakenStep[];
   /** Who chose where it runs. */
   placedBy: 'SERVICE' | 'SITE' | 'PEER';
   /** Of its end. */

@@ -83,6 +83,7 @@ import {
   waits,
   withReads,
 } from '../../src/store/needs.js';
+import { takenSteps } from '../../src/store/report-batch.js';
 import { copyOf, type OldJob, repointed, rerunNote } from '../../src/store/rerun.js';
 import {
   messageOfNext,
@@ -1124,6 +1125,7 @@ export class MemoryStore implements Store {
         retry: null,
       },
       local: { id: null, state: null, nodes: null, imageDigest: null, directory: null },
+      steps: [],
       report: null,
       ...run,
     });
@@ -1404,7 +1406,8 @@ export class MemoryStore implements Store {
         if (late !== null) return late;
         const of = this.tasksOf(run);
         if (!of?.serves(task, agentId)) return 'unknown-run';
-        const taken = { ...told, at: ms(timeOf(told, of.since(task))) };
+        const since = of.since(task);
+        const taken = { ...told, at: ms(timeOf(told, since)) };
         const judged = of.judge(taken, task, view.state === 'CANCELLING');
         if (judged.result !== 'accepted') return judged.result;
         const before = run.tasks.get(task) ?? { startedAt: null, end: null };
@@ -1414,6 +1417,7 @@ export class MemoryStore implements Store {
           run.failedTask = of.of.failure?.task ?? run.failedTask;
         }
         this.keepOutput(job.userId, told, told.outputs ?? [], userBytes);
+        run.steps.push(...takenSteps(told, taken.at, since));
         if (judged.ends) {
           run.ending = true;
           endings.push(() => this.change(job, 'endTasks', {}));
@@ -1426,7 +1430,8 @@ export class MemoryStore implements Store {
       const facts = () => this.retryFacts(run, seen.begun === true);
       const { result, started, end } = judgeReport(seen, report, maxAttempts, facts);
       if (result !== 'accepted') return task === null ? result : 'accepted';
-      const at = task === null ? ms(timeOf(report, run.startedAt ?? run.assignedAt)) : report.at;
+      const since = run.startedAt ?? run.assignedAt;
+      const at = task === null ? ms(timeOf(report, since)) : report.at;
       if (report.local)
         run.local = {
           id: report.local.id ?? run.local.id,
@@ -1442,7 +1447,10 @@ export class MemoryStore implements Store {
         if (view.state === 'ASSIGNED') view.state = 'RUNNING';
         starts.push(() => this.change(job, 'reportStart', { startedAt: at }));
       }
-      if (task === null) this.keepOutput(job.userId, report, report.outputs ?? [], userBytes);
+      if (task === null) {
+        this.keepOutput(job.userId, report, report.outputs ?? [], userBytes);
+        run.steps.push(...takenSteps(told, at, since));
+      }
       if (end === null) return result;
       view.state = end.state;
       view.cause = end.cause;

@@ -14,6 +14,7 @@ import { type Database, openDatabase } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
 import { Queries } from '../../src/store/queries.js';
 import type { EventRow, RatioPointRow } from '../../src/store/rows.js';
+import type { TakenStep } from '../../src/store/run-reports.js';
 import type { JobSelection, NewJob, PlanContext, RunReport, Store } from '../../src/store/store.js';
 import type { TestDatabase } from '../support/database.js';
 import { PLAIN_JOB } from '../support/plain-job.js';
@@ -78,6 +79,12 @@ export interface World {
   >;
   /** Of all applications, in order. */
   ratioPoints(): Promise<RatioPointRow[]>;
+  /** Of a run, a page: those behind a step of a task, by task and number. */
+  steps(
+    run: Pick<TakenStep, 'jobId' | 'epoch'>,
+    limit?: number,
+    behind?: readonly [task: number, number: number],
+  ): Promise<TakenStep[]>;
   /** What of the promises is broken. */
   breaches(): Promise<unknown[]>;
 }
@@ -315,6 +322,11 @@ export function memoryWorld(options: { liveJobsMax?: number } = {}): World {
     setLink: async ({ fromSiteId, toSiteId, ...link }) => store.setLink(fromSiteId, toSiteId, link),
     removeLink: async (fromSiteId, toSiteId) => store.setLink(fromSiteId, toSiteId, null),
     ratioPoints: async () => store.ratioPoints,
+    steps: async ({ jobId, epoch }, limit = 100, [task, number] = [0, -1]) =>
+      [...(store.runs.get(`${jobId}/${epoch}`)?.steps ?? [])]
+        .sort((a, b) => a.task - b.task || a.number - b.number)
+        .filter((one) => one.task > task || (one.task === task && one.number > number))
+        .slice(0, limit),
     events: async (jobId) => store.events.filter((event) => event.seq !== null && event.entityId === jobId),
     breaches: async () => {
       const live = [...store.runs.values()].filter((run) => run.endedAt === null);
@@ -481,6 +493,8 @@ export async function postgresWorld(
       if (points === 'too-old') throw new Error('the first points are gone');
       return points;
     },
+    steps: async (run, limit = 100, behind = [0, -1]) =>
+      (await queries.stepsOfRuns([{ ...run, behind, limit }]))[0]!,
     events: (jobId) => queries.eventsOfJob(jobId, '0', 100_000),
     breaches: () => checkPromises(pool),
   };

@@ -20,6 +20,7 @@ import {
   type RetryMachine,
 } from '../retries.js';
 import { type FinalEnd, isMeant, keptPiece, MACHINE_FAILURES_MAX } from '../rules.js';
+import type { TakenStep } from '../run-reports.js';
 import { empty, type Sql, sql } from '../sql.js';
 import { prepared, rows, run } from '../statement.js';
 import type { OutputBounds, OutputOutcome, ReportOutcome, RunOutput, RunReport } from '../store.js';
@@ -55,7 +56,7 @@ export async function reportRuns(
 /** Writes what a batch changes, and commits: the changes of jobs, with their events, come last. */
 async function apply(
   tx: Transaction,
-  { runs, tasks, outputs, endedByTasks, started, ending, ended, requeued, failed }: BatchChanges,
+  { runs, tasks, outputs, steps, endedByTasks, started, ending, ended, requeued, failed }: BatchChanges,
   userOf: (piece: RunOutput) => number,
   userBytes: number,
 ): Promise<void> {
@@ -64,6 +65,7 @@ async function apply(
     Object.assign(runs.get(jobId)?.ended as RunReport, used);
   if (runs.size > 0) await updateRuns(tx, [...runs]);
   if (outputs.length > 0) await insertOutputs(tx, await withinShares(tx, outputs, userOf, userBytes));
+  if (steps.length > 0) await insertSteps(tx, steps);
   const later = requeued.filter(({ end }) => end.state === 'BLOCKED');
   if (later.length > 0) await waitUntil(tx, later);
   const changes = [
@@ -247,6 +249,31 @@ INSERT INTO outputs AS o (job_id, epoch, task, stream, start, body, bytes)
   SELECT job_id, epoch, task, stream, start, decode(body, 'base64'), bytes FROM ${pieceTable(pieces)}
   ON CONFLICT (job_id, epoch, task, stream, start) DO UPDATE SET bytes = greatest(o.bytes, excluded.bytes),
     body = CASE WHEN length(excluded.body) >= length(o.body) THEN excluded.body ELSE o.body END`,
+  );
+}
+
+/** Their run has just ended, and does so once. */
+function insertSteps(tx: Transaction, steps: readonly TakenStep[]): Promise<number> {
+  const items = table('t', steps, {
+    job_id: ['bigint', ({ jobId }) => jobId],
+    epoch: ['integer', ({ epoch }) => epoch],
+    task: ['integer', ({ task }) => task],
+    number: ['integer', ({ number }) => number],
+    name: ['text', ({ name }) => name],
+    tasks: ['integer', ({ tasks }) => tasks],
+    machines: ['integer', ({ machines }) => machines],
+    cpus: ['integer', ({ cpus }) => cpus],
+    started_at: ['float8', ({ startedAt }) => startedAt],
+    ended_at: ['float8', ({ endedAt }) => endedAt],
+    exit_code: ['integer', ({ exitCode }) => exitCode],
+    signal: ['text', ({ signal }) => signal],
+  });
+  return run(
+    tx,
+    sql`
+INSERT INTO run_steps (job_id, epoch, task, number, name, tasks, machines, cpus, started_at, ended_at, exit_code, signal)
+  SELECT job_id, epoch, task, number, name, tasks, machines, cpus, to_timestamp(started_at), to_timestamp(ended_at), exit_code, signal FROM ${items}
+  ON CONFLICT DO NOTHING`,
   );
 }
 
