@@ -19,12 +19,14 @@ import type {
   OutputRow,
   ReservationRow,
   RunRow,
+  RunStepRow,
   SchedulerRow,
   SessionRow,
   SignInRow,
   SiteRow,
   SiteStats,
   StagingRow,
+  StepsPage,
   UserRow,
 } from '../store/rows.js';
 import type { Budget } from './admission/budget.js';
@@ -99,6 +101,7 @@ export interface Loaders {
   output(key: OutputKey): Promise<OutputRow | null>;
   staging(run: RunKey): Promise<StagingRow | null>;
   files(run: RunKey): Promise<FileRow[]>;
+  steps(page: StepsPage): Promise<RunStepRow[]>;
   agent(id: number): AgentRow | Promise<AgentRow>;
   agentsOfSite(siteId: number): Promise<AgentRow[]>;
   machinesOfAgent(agentId: number): Promise<MachineRow[]>;
@@ -267,6 +270,10 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     },
     { cacheKeyFn: runName, maxBatchSize: 1000 },
   );
+  const steps = loader<StepsPage, RunStepRow[], string>((pages) => queries.stepsOfRuns(pages), {
+    cacheKeyFn: ({ behind, limit, ...run }) => [runName(run), ...behind, limit].join('/'),
+    maxBatchSize: 1000,
+  });
   // One statement each: outputs are large, and the cost of a query bounds how many it may ask for.
   const outputs = loader<OutputKey, OutputRow | null, string>(
     (keys) =>
@@ -332,6 +339,7 @@ export function createLoaders(queries: Queries, now: () => number, budget: Budge
     output: (key) => outputs.load(key),
     staging: (run) => stagings.load(run),
     files: (run) => files.load(run),
+    steps: (page) => steps.load(page),
     agentsOfSite: (siteId) => agentsOfSites.load(siteId),
     machinesOfAgent: (agentId) => machinesOfAgents.load(agentId),
     machinesOfSite: (siteId) => machinesOfSites.load(siteId),

@@ -121,6 +121,7 @@ export interface JobGraphModel {
 }
 export type RunModel = rows.RunRow;
 export type TaskModel = ShownTask;
+export type RunStepModel = rows.RunStepRow;
 export type DecisionModel = rows.DecisionRow;
 export type EventModel = rows.EventRow;
 export type PolicyModel = rows.PolicyRow;

@@ -69,6 +69,11 @@ export class ServiceError extends Error {
     return this.code === 'GRAPHQL_VALIDATION_FAILED';
   }
 
+  /** Whether the service does not know this field of an input object: it is of an earlier release. */
+  lacksField(name: string): boolean {
+    return this.code === 'BAD_USER_INPUT' && this.message.includes(`Field "${name}" is not defined by type `);
+  }
+
   /** Whether the same request may succeed later: the service is away, busy, or has had enough for the moment. */
   get mayPass(): boolean {
     return this.code === 'RATE_LIMITED' || this.exitCode === ExitCode.UNREACHABLE;

@@ -572,6 +572,7 @@ export const FIXED_LIMITS = {
     'ReportUseInput.uses',
   ),
   reportedPieces: fixed(16, 'Pieces of output in a report.', 'RunReportInput.outputs'),
+  runSteps: fixed(1_000, 'Steps (`srun`) kept of a run, or of each of its tasks.', 'RunReportInput.steps'),
   outputTextBytes: fixed(1_048_576, 'Bytes of output as a text.', 'Output.text.maxBytes'),
   sizeMb: fixed(
     1e12,

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { PROTOCOL } from '../../src/agent/agent.js';
+import { errorOf } from '../../src/client/errors.js';
 import { type Json, unique, withApi } from './support/api.js';
 import { schedule } from './support/schedule.js';
 
@@ -397,9 +398,74 @@ test('reports that say nothing clear are refused, with the field', async () => {
   expect(await codes({ epoch: 0 })).toContain('reports[0].epoch');
   expect(await codes({ signal: '9' })).toContain('reports[0].signal');
   expect(await codes({ cpuS: -1 })).toContain('reports[0].cpuS');
+  const step = { number: 0, name: 'a', tasks: 1, machines: 1, cpus: 1, startedAt: now() };
+  expect(await codes({ steps: [step, step] })).toContain('reports[0].steps[1].number');
+  expect(await codes({ steps: [{ ...step, number: -1 }] })).toContain('reports[0].steps[0].number');
+  expect(await codes({ steps: [{ ...step, tasks: 0 }] })).toContain('reports[0].steps[0].tasks');
+  expect(await codes({ steps: [{ ...step, signal: '9' }] })).toContain('reports[0].steps[0].signal');
+  const many = Array.from({ length: 1_001 }, (_, number) => ({ ...step, number }));
+  expect(await codes({ steps: many })).toContain('reports[0].steps');
   expect(await codes({ outputs: [{ stream: 'STDOUT', text: '', bytes: -1 }] })).toContain(
     'reports[0].outputs[0].bytes',
   );
+});
+
+test('a field that a service of an earlier release does not have is told apart from one that is wrong', async () => {
+  const refused = async (more: object) => {
+    const { errors } = await api.ask(
+      'mutation ($site: ID!, $agent: ID!, $reports: [RunReportInput!]!) { reportRuns(site: $site, agent: $agent, reports: $reports) { results } }',
+      {
+        ...{ site, agent: agentId },
+        reports: [{ job: 'job_1', epoch: 1, phase: 'ENDED', at: now(), cause: 'LOST', ...more }],
+      },
+      agent,
+    );
+    return errorOf(errors!);
+  };
+  expect((await refused({ stepsToCome: [{ number: 0 }] })).lacksField('stepsToCome')).toBe(true);
+  expect((await refused({ steps: [{ number: 0 }] })).lacksField('steps')).toBe(false);
+  expect((await refused({ steps: [{ number: 'Field "steps" is not' }] })).lacksField('steps')).toBe(false);
+});
+
+test('steps of a run come with its end, once, and are read in pages by who may see the job', async () => {
+  await heartbeat();
+  const [id] = await submit([{ command: 'true' }]);
+  await schedule(api.parts);
+  const at = now();
+  const step = (number: number) => ({
+    ...{ number, name: number === 1 ? 'n'.repeat(300) : `step${number}`, tasks: 2, machines: 1, cpus: 4 },
+    ...{ startedAt: at, endedAt: number === 2 ? null : at, exitCode: number === 2 ? null : number },
+    signal: number === 1 ? 'SIGHUP' : null,
+  });
+  const end = { job: id, epoch: 1, phase: 'ENDED', at, exitCode: 0, cause: 'EXITED_ZERO' };
+  const started = { job: id, epoch: 1, phase: 'STARTED', at, steps: [step(9)] };
+  expect(await report([started, { ...end, steps: [step(2), step(0), step(1)] }])).toEqual([
+    ...['ACCEPTED', 'ACCEPTED'],
+  ]);
+  expect(await report([{ ...end, steps: [step(3)] }])).toEqual(['REPEATED']);
+  const STEPS = `query ($id: ID!, $first: Int, $after: String) { job(id: $id) { runs { all: steps { nodes { number } }
+    steps(first: $first, after: $after) { nodes { number task name tasks machines cpus startedAt endedAt exitCode signal } pageInfo { hasNextPage endCursor } } } } }`;
+  interface Steps {
+    job: {
+      runs: { all: Json; steps: { nodes: Json[]; pageInfo: { hasNextPage: boolean; endCursor: string } } }[];
+    };
+  }
+  const first = (await api.must<Steps>(STEPS, { id, first: 2 })).job.runs[0]!;
+  expect(first.all).toEqual({ nodes: [{ number: 0 }, { number: 1 }, { number: 2 }] });
+  expect(first.steps.nodes).toEqual([
+    {
+      ...{ number: 0, task: 0, name: 'step0', tasks: 2, machines: 1, cpus: 4, exitCode: 0, signal: null },
+      ...{ startedAt: expect.any(String), endedAt: expect.any(String) },
+    },
+    expect.objectContaining({ number: 1, name: 'n'.repeat(200), exitCode: 1, signal: 'SIGHUP' }),
+  ]);
+  expect(first.steps.pageInfo.hasNextPage).toBe(true);
+  const after = first.steps.pageInfo.endCursor;
+  const rest = (await api.must<Steps>(STEPS, { id, first: 2, after })).job.runs[0]!.steps;
+  expect(rest.nodes).toEqual([expect.objectContaining({ number: 2, endedAt: null, exitCode: null })]);
+  expect(rest.pageInfo.hasNextPage).toBe(false);
+  const { key } = await api.user('USER', unique('stranger'));
+  expect(await api.must(STEPS, { id }, key)).toEqual({ job: null });
 });
 
 test("an agent's key is for one site, and only an agent's is", async () => {

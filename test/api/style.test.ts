@@ -389,7 +389,7 @@ const TEXTS: Excused = {
     ...['Run.localState', 'SitePartition.state', 'SiteQueuedJob.reason'],
   ],
   'a signal as its system names it, real-time ones among them': [
-    ...['RetryRule.signals', 'RetryRuleInput.signals', 'Run.signal', 'Task.signal'],
+    ...['RetryRule.signals', 'RetryRuleInput.signals', 'Run.signal', 'RunStep.signal', 'Task.signal'],
   ],
   'the name of an act, which stays as it was recorded when the mutation is renamed': ['AuditEntry.action'],
 };

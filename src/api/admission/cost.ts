@@ -53,6 +53,7 @@ export const FIELD_COST: Readonly<Record<string, number>> = {
   'Job.output': 200,
   'Task.output': 200,
   'Run.tasks': 20,
+  'Run.steps': 2,
   'Job.decisions': 50,
   'Job.path': 50,
   'Site.promises': 100,

@@ -169,6 +169,7 @@ export const Run: RunResolvers = {
   staging: ({ jobId, epoch }, _, { loaders }) => loaders.staging({ jobId, epoch }),
   tasks: async (run, page, { loaders, services }) =>
     services.jobs.tasksOf(run, await loaders.job(run.jobId), page),
+  steps: (run, page, { loaders, services }) => services.jobs.stepsOf(run, page, loaders),
 };
 
 export const Task: TaskResolvers = {

@@ -15,6 +15,7 @@ import type {
   ReportedImage,
   ReportedLoad,
   RunReport,
+  RunStep,
 } from '../../store/store.js';
 import { tellTerminals } from '../../store/terminals.js';
 import { eachUsage, isAmount, type Usage, type UsageAmount, usageAmounts } from '../../store/usage.js';
@@ -34,6 +35,7 @@ import type {
   ReportResult,
   RunOutputInput,
   RunReportInput,
+  RunStepInput,
   SiteLicenseInput,
   SiteLoadInput,
 } from '../generated/types.js';
@@ -393,7 +395,28 @@ function runReport(input: RunReportInput, index: number, isPeer: boolean): RunRe
     usage,
     outputs: (input.outputs ?? []).map((piece, i) => outputPiece(piece, field(`outputs[${i}]`))),
     local: input.local ? localRun(input.local, `reports[${index}].local`) : null,
+    ...(ended && input.steps?.length && { steps: runSteps(input.steps, field('steps')) }),
   };
+}
+
+function runSteps(steps: readonly RunStepInput[], at: string): RunStep[] {
+  atMost(at, steps, MAX.runSteps);
+  const numbers = new Set<number>();
+  return steps.map(({ name, signal = null, exitCode = null, startedAt, endedAt, ...counts }, i) => {
+    const count = (field: 'number' | 'tasks' | 'machines' | 'cpus', least: number): number =>
+      within(`${at}[${i}].${field}`, counts[field], least, MAX.integer);
+    const number = count('number', 0);
+    if (numbers.has(number)) throw badInput(`${at}[${i}].number`, number, 'each number once');
+    numbers.add(number);
+    if (signal !== null && !SIGNAL.test(signal))
+      throw badInput(`${at}[${i}].signal`, signal, 'the name of a signal such as SIGTERM');
+    return {
+      ...{ number, tasks: count('tasks', 1), machines: count('machines', 1), cpus: count('cpus', 1) },
+      ...{ name: name.slice(0, MAX.nameChars), exitCode, signal },
+      startedAt: startedAt.getTime() / 1000,
+      endedAt: endedAt ? endedAt.getTime() / 1000 : null,
+    };
+  });
 }
 
 function localRun(local: LocalRunInput, at: string): LocalRun {

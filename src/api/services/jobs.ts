@@ -4,7 +4,7 @@ import { schedulerOf } from '../../core/scheduler.js';
 import { MAX } from '../../platform/limits.js';
 import { turns } from '../../platform/turns.js';
 import type { JobCountRow, JobPage } from '../../store/queries.js';
-import type { DecisionRow, EventRow, JobRow, RunRow } from '../../store/rows.js';
+import type { DecisionRow, EventRow, JobRow, RunRow, RunStepRow } from '../../store/rows.js';
 import type { NewJob, SelectionOutcome, JobSelection as StoreSelection } from '../../store/store.js';
 import { hasTasks, type ShownTask, shownTasks } from '../../store/tasks.js';
 import type { Viewer } from '../auth.js';
@@ -29,6 +29,7 @@ import type {
   UpdateJobsInput,
 } from '../generated/types.js';
 import { globalId, localId } from '../ids.js';
+import type { Loaders } from '../loaders.js';
 import type { JobsPayloadModel, SubmitJobsPayloadModel } from '../models.js';
 import { guarded, handlesAll, maySeeJob, ownerOnly, submitterOf } from './access.js';
 import { changesOf } from './changes.js';
@@ -376,6 +377,18 @@ export function createJobsService(parts: ServiceParts) {
         ? await queries.tasksOfRun(run, from, size)
         : { reported: false, tasks: [] };
       return shownTasks(run, job, tasks, reported, from, size);
+    },
+    async stepsOf(
+      { jobId, epoch }: RunRow,
+      { first, after }: ForwardArguments,
+      { steps }: Pick<Loaders, 'steps'>,
+    ): Promise<Connection<RunStepRow>> {
+      const size = pageSize('first', first, limits);
+      const behind = after ? decodeCursor('after', after, 'step', ['number', 'number']) : null;
+      const rows = await steps({ jobId, epoch, behind: behind ?? [0, -1], limit: size + 1 });
+      return connection(rows, size, ({ task, number }) => encodeCursor('step', [task, number]), {
+        continued: behind !== null,
+      });
     },
     async eventsOf(jobId: number, { first, after }: ForwardArguments): Promise<Connection<EventRow>> {
       const size = pageSize('first', first, limits);
