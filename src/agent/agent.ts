@@ -22,6 +22,7 @@ import {
   ReportUseDocument,
   RunInputDocument,
   type RunReportInput,
+  type RunStepInput,
   type RunUseInput,
   type SiteLoadInput,
   SitesDocument,
@@ -43,6 +44,7 @@ import {
   type RunName,
   type Runner,
   type RunReport,
+  type RunStep,
   type RunUse,
   runKey,
   taskOf,
@@ -115,6 +117,8 @@ export type ServiceClient = Pick<Client, 'request' | 'all' | 'subscribe'>;
 
 /** Characters of output after which a batch is closed. */
 const BATCH_TEXT = 1 << 20;
+/** Of a step, about. */
+const STEP_TEXT = 250;
 /** Between two looks for output of runs that go on. */
 const OUTPUT_MS = 250;
 /** The same while somebody types at the terminal of one. */
@@ -172,6 +176,8 @@ export class Agent {
   private saidProblem: string | null = null;
   /** The service takes them. */
   private tellsCheckpoints = true;
+  /** Likewise, steps of runs. */
+  private tellsSteps = true;
   /** Why the leases were not asked for last; null: they were. */
   private waits: string | null = null;
   /** Ends the subscription: its machines are others now. */
@@ -362,11 +368,17 @@ export class Agent {
   private async send(site: string, reports: RunReport[]): Promise<void> {
     try {
       const sentAt = new Date(this.runner.nowMs()).toISOString();
-      const variables = { site, agent: this.id, sentAt, reports: reports.map(reportInput) };
+      const inputs = reports.map((report) => reportInput(report, this.tellsSteps));
+      const variables = { site, agent: this.id, sentAt, reports: inputs };
       const { reportRuns } = await this.request(ReportDocument, variables);
       this.forgetGivenUp(reports, reportRuns.results);
     } catch (error) {
       if (!(error instanceof ServiceError) || !REFUSED.has(error.code)) throw error;
+      if (this.tellsSteps && error.lacksField('steps')) {
+        // Until it is another release.
+        this.tellsSteps = false;
+        return this.send(site, reports);
+      }
       if (reports.length > 1) {
         const half = reports.length >> 1;
         await this.send(site, reports.slice(0, half));
@@ -502,6 +514,7 @@ export class Agent {
     const { registerAgent } = await this.request(RegisterDocument, { input });
     this.saidProblem = problem;
     this.waits = waits;
+    this.tellsSteps = true;
     this.heed(registerAgent.agent.id, registerAgent.machines);
   }
 
@@ -726,6 +739,7 @@ function nextBatch(reports: RunReport[]): RunReport[] {
   const end = reports.findIndex((report) => {
     if (report.phase === 'ENDED') {
       for (const { text, base64 } of report.outputs) size += (text ?? base64 ?? '').length;
+      size += STEP_TEXT * (report.steps?.length ?? 0);
     }
     return size > BATCH_TEXT;
   });
@@ -768,7 +782,7 @@ function stagingInput({
   return { job, epoch, token, beganAt: at(beganAtMs), endedAt, totalMb, movedMb, error };
 }
 
-function reportInput(report: RunReport): RunReportInput {
+function reportInput(report: RunReport, withSteps: boolean): RunReportInput {
   const { jobId: job, epoch, token, task, phase } = report;
   const at = new Date(report.atMs).toISOString();
   const { local } = report;
@@ -778,7 +792,9 @@ function reportInput(report: RunReport): RunReportInput {
     ...(task !== undefined && { task }),
     ...(local && { local: { ...local, nodes: local.nodes ? [...local.nodes] : null } }),
   };
-  return report.phase === 'ENDED' ? { ...told, ...endInput(report) } : told;
+  if (report.phase !== 'ENDED') return told;
+  const { steps, ...end } = report;
+  return { ...told, ...endInput(end), ...(withSteps && steps && { steps: steps.map(stepInput) }) };
 }
 
 /** Without what is null: a report is half as long then. */
@@ -792,7 +808,12 @@ function endInput({
   atMs: _at,
   local: _local,
   ...fields
-}: EndedReport): Partial<RunReportInput> {
+}: Omit<EndedReport, 'steps'>): Partial<RunReportInput> {
   const told: Partial<RunReportInput> = fields;
   return Object.fromEntries(Object.entries(told).filter(([, value]) => value !== null));
+}
+
+function stepInput({ startedAtMs, endedAtMs, ...step }: RunStep): RunStepInput {
+  const at = (ms: number) => new Date(ms).toISOString();
+  return { ...step, startedAt: at(startedAtMs), endedAt: endedAtMs === null ? null : at(endedAtMs) };
 }

@@ -5,6 +5,7 @@
  * Words: an *assignment* is what the service asks for; a *run* is one attempt at a job, named by job and epoch; a *report*
  * says that a run started or ended. A runner numbers its reports from 1 upwards and keeps each until it is acknowledged.
  */
+import type { NotedStep } from '../platform/steps.js';
 import type {
   AssignmentsSubscription,
   EndCause,
@@ -232,7 +233,12 @@ export interface EndedReport extends ReportBase, Measured {
   /** What it wrote, as far as it was kept and has not been handed out before (`Runner.freshOutput`). */
   outputs: readonly OutputPiece[];
   local?: LocalRun;
+  /** Left out: none. */
+  steps?: readonly RunStep[];
 }
+
+/** A step of a run, within it. */
+export type RunStep = NotedStep;
 
 export type RunReport = StartedReport | EndedReport;
 

@@ -3,11 +3,13 @@
  * agent serves; on other hosts an agent starts nothing for a job but its tasks.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { programEnvironment } from '../platform/config.js';
+import { MAX } from '../platform/limits.js';
+import { type NotedStep, STEP_RECORDS } from '../platform/steps.js';
 import { type Asked, patternOf } from '../words/index.js';
 import { SlurmError } from './ask.js';
 import { complain, pause } from './command.js';
@@ -81,7 +83,8 @@ export async function runStep(asked: Asked, command: string, args: readonly stri
     );
   // By this name the agent knows what hands on signals.
   process.title = 'srun';
-  const entry = new Entry(env.SWITCHYARD_STEPS, count * (asked.cpusPerTask ?? 1));
+  const cpus = count * (asked.cpusPerTask ?? 1);
+  const entry = new Entry(env.SWITCHYARD_STEPS, cpus);
   if (asked.stepExclusive) await entry.untilFree(cpusOf(env), env.SLURM_JOB_ID);
   const tasks = layOut(count, used);
   const perNode = machines.map((_, node) => tasks.filter((one) => one.node === node).length);
@@ -101,11 +104,22 @@ export async function runStep(asked: Asked, command: string, args: readonly stri
     ...(asked.cpusPerTask !== undefined && { SLURM_CPUS_PER_TASK: String(asked.cpusPerTask) }),
   };
   const step = new Step(asked, [command, ...args], variables, machines, entry.number);
+  const name = (asked.name ?? basename(command)).slice(0, MAX.nameChars);
+  const noteEnd = entry.note({ name, tasks: count, machines: used, cpus });
+  let end: TaskEnd = { code: 1, signal: null };
   try {
-    return await step.run(tasks);
+    end = await step.run(tasks);
+    return end.code;
   } finally {
+    noteEnd(end);
     entry.end();
   }
+}
+
+/** `code`: as a shell tells it, 128 + n after signal n. */
+interface TaskEnd {
+  code: number;
+  signal: NodeJS.Signals | null;
 }
 
 /** `2(x3),1`, as Slurm writes the tasks of each node. */
@@ -137,7 +151,8 @@ class Entry {
     private readonly cpus: number,
   ) {
     if (directory === undefined) return;
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    // The agent looks into it, as the group of the job's directory where it is not root.
+    mkdirSync(directory, { recursive: true, mode: 0o770 });
     for (this.number = this.next(); !this.isMine(); this.number = this.next());
     for (const { number } of this.before().filter(({ lives }) => !lives)) this.remove(number);
   }
@@ -182,6 +197,24 @@ class Entry {
       if (taken + Math.min(this.cpus, cpus) <= cpus) return;
       warnBusy(job);
       await pause(RETRY_MS);
+    }
+  }
+
+  /** Notes for the agent that the step begins, and by the function that it answers with that it has ended. */
+  note(of: Pick<NotedStep, 'name' | 'tasks' | 'machines' | 'cpus'>): (end: TaskEnd) => void {
+    const begun = { number: this.number, ...of, startedAtMs: Date.now() };
+    this.write({ ...begun, endedAtMs: null, exitCode: null, signal: null });
+    return ({ code, signal }) =>
+      this.write({ ...begun, endedAtMs: Date.now(), exitCode: code & 255, signal });
+  }
+
+  /** Of a later step nothing is kept. */
+  private write(record: NotedStep): void {
+    if (this.directory === undefined || this.number >= MAX.runSteps) return;
+    try {
+      appendFileSync(join(this.directory, STEP_RECORDS), `${JSON.stringify(record)}\n`, { mode: 0o660 });
+    } catch {
+      // No room on the disk: the step matters more.
     }
   }
 
@@ -238,11 +271,12 @@ class Step {
     private readonly number: number,
   ) {}
 
-  async run(tasks: readonly Task[]): Promise<number> {
+  /** How the task ended that has the largest exit code. */
+  async run(tasks: readonly Task[]): Promise<TaskEnd> {
     this.emptyFiles(tasks);
     for (const signal of FORWARDED) process.on(signal, () => this.signal(signal));
-    const codes = await Promise.all(tasks.map((one) => this.start(one, String(tasks.length - 1).length)));
-    return codes.reduce((most, code) => Math.max(most, code), 0);
+    const ends = await Promise.all(tasks.map((one) => this.start(one, String(tasks.length - 1).length)));
+    return ends.reduce((most, end) => (end.code > most.code ? end : most), { code: 0, signal: null });
   }
 
   private signal(name: NodeJS.Signals): void {
@@ -259,7 +293,7 @@ class Step {
     };
   }
 
-  private start(one: Task, width: number): Promise<number> {
+  private start(one: Task, width: number): Promise<TaskEnd> {
     const [command = '', ...args] = this.command;
     const redirected = this.redirection(one);
     const { label, output, error } = this.asked;
@@ -286,13 +320,13 @@ class Step {
           `slurmstepd-${this.machines[one.node]!.name}: error: execve(): ${command}: ${why}\n`,
         );
         this.ended(child, one, code, null);
-        done(code);
+        done({ code, signal: null });
       });
       // Not before all that it has written was read.
       child.on('close', (code, signal) => {
         if (code !== null && code < 0) return;
         this.ended(child, one, code, signal);
-        done(code ?? 128 + constants.signals[signal!]);
+        done({ code: code ?? 128 + constants.signals[signal!], signal });
       });
     });
   }

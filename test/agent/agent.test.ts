@@ -104,6 +104,29 @@ it('tells when runs have written their checkpoints, each once in a minute, and o
   expect(service.checkpoints).toHaveLength(2);
 });
 
+it('tells the steps of runs with their ends, and a service that does not know them the ends alone', async () => {
+  const service = await startService();
+  const noted = (step: object) => `echo '${JSON.stringify(step)}' >>"$SWITCHYARD_STEPS/records"`;
+  const step = { number: 0, name: 'a', tasks: 1, machines: 1, cpus: 1, startedAtMs: Date.now() };
+  const text = `mkdir "$SWITCHYARD_STEPS"; ${noted({ ...step, endedAtMs: null, exitCode: null, signal: null })}`;
+  startAgent(service, await openRunner(), { heartbeatMs: 600_000 });
+  service.assign(shell('job_1', text));
+  await until(() => service.ends().length === 1, 'the first end');
+  service.isOld = true;
+  service.assign(shell('job_2', `${text}; exit 3`));
+  await until(() => service.ends().length === 2, 'the second end');
+  service.assign(shell('job_3', text));
+  await until(() => service.ends().length === 3, 'the third end');
+  const [first, second, third] = service.ends();
+  expect(first!.steps).toEqual([
+    expect.objectContaining({ number: 0, name: 'a', startedAt: expect.any(String), endedAt: null }),
+  ]);
+  expect(second).toMatchObject({ job: 'job_2', exitCode: 3 });
+  expect([second!.steps, third!.steps]).toEqual([undefined, undefined]);
+  // It was told once.
+  expect(service.notUnderstood).toBe(1);
+});
+
 it('registers again when the service has forgotten it, and when something is wrong with its host', async () => {
   const service = await startService();
   let problem: string | null = null;

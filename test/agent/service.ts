@@ -5,13 +5,25 @@
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { buildSchema, execute, GraphQLError, graphql, parse, subscribe, validate } from 'graphql';
+import {
+  buildSchema,
+  type ExecutionResult,
+  execute,
+  GraphQLError,
+  graphql,
+  parse,
+  subscribe,
+  validate,
+} from 'graphql';
 import { useServer } from 'graphql-ws/use/ws';
 import { onTestFinished } from 'vitest';
 import { WebSocketServer } from 'ws';
 import type { AssignmentsSubscription } from '../../src/agent/documents.gql.js';
 
-const schema = buildSchema(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8'));
+const SCHEMA = readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8');
+const schema = buildSchema(SCHEMA);
+/** Of a release that knows nothing of steps. */
+const schemaBefore = buildSchema(SCHEMA.replace(/\n[^\n]*\n {2}steps: \[RunStepInput!\]/, ''));
 
 export interface WireReport {
   job: string;
@@ -22,6 +34,13 @@ export interface WireReport {
   cause?: string;
   exitCode?: number | null;
   outputs?: { stream: string; start: number; text?: string; bytes: number }[];
+  steps?: {
+    number: number;
+    name: string;
+    startedAt: string;
+    endedAt: string | null;
+    exitCode: number | null;
+  }[];
 }
 
 export interface WireOutput {
@@ -72,6 +91,10 @@ export class TestService {
   readonly checkpoints: WireCheckpoint[] = [];
   /** By machine: why its agent may not serve it. */
   readonly refused = new Map<string, string>();
+  /** It is of a release that knows nothing of steps. */
+  isOld = false;
+  /** Requests with variables that it does not know. */
+  notUnderstood = 0;
   /** What heartbeats are answered with. */
   known = true;
   /** Output that came before the ends of runs. */
@@ -177,7 +200,7 @@ export class TestService {
       await this.beforeAnswer?.();
       const allowed = request.headers.authorization === 'Bearer good-key';
       const result = allowed
-        ? await graphql({ schema, source: body.query, variableValues: body.variables, rootValue: roots })
+        ? await this.answered(body, roots)
         : { errors: [new GraphQLError('no such key', { extensions: { code: 'UNAUTHENTICATED' } })] };
       response.setHeader('content-type', 'application/json').end(JSON.stringify(result));
     });
@@ -201,6 +224,18 @@ export class TestService {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
     };
+  }
+
+  private async answered(
+    { query: source, variables: variableValues }: { query: string; variables: Record<string, unknown> },
+    rootValue: object,
+  ): Promise<ExecutionResult> {
+    const known = this.isOld ? schemaBefore : schema;
+    const result = await graphql({ schema: known, source, variableValues, rootValue });
+    const wrong = result.errors?.find(({ message }) => message.startsWith('Variable "'));
+    if (wrong === undefined) return result;
+    this.notUnderstood++;
+    return { errors: [new GraphQLError(wrong.message, { extensions: { code: 'BAD_USER_INPUT' } })] };
   }
 
   /** Up to where a stream has come. */

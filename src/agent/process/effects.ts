@@ -1,10 +1,11 @@
 /** Carries out what the lives of runs ask for (life.ts). */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { pathInTmp } from '../../platform/file-paths.js';
 import type { EndedRun } from '../files/handover.js';
+import { notedSteps, STEPS } from '../files/steps.js';
 import type { KnownRuns } from '../known.js';
-import { nameOf, type RunName, runKey, type SentSignal } from '../runner.js';
+import { nameOf, type RunName, type RunStep, runKey, type SentSignal } from '../runner.js';
 import { measuredOf } from './ends.js';
 import { lastOutputs } from './follow.js';
 import type { Isolation } from './isolation.js';
@@ -16,7 +17,6 @@ import { type End, endReport, type Reports } from './reports.js';
 import { type ProcessRun, upMs } from './run.js';
 import type { Signals } from './signals.js';
 import type { Slots } from './slots.js';
-import { STEPS } from './tasks.js';
 
 export interface EffectsOptions {
   lives: Lives<ProcessRun>;
@@ -140,7 +140,8 @@ export class Effects {
     if (!quiet) this.tellOfTmp(run);
     const cleared = (): void => lives.tell(key, { is: 'CLEARED', held });
     const clearing = signals.clearAs(run);
-    if (clearing) void clearing.finally(cleared);
+    const last = hasSteps(run) ? Promise.resolve(clearing).then(() => lookAtSteps(run)) : clearing;
+    if (last) void last.finally(cleared);
     else cleared();
   }
 
@@ -190,7 +191,9 @@ export class Effects {
     // As long after the start as has passed, whatever was done to the clock meanwhile.
     const now = run.startedAtMs + upMs() - run.startedUpMs;
     const endedAtMs = Math.min(Math.max(atMs ?? now, run.startedAtMs), now);
-    if (!reports.tryAdd(endReport(run, { ...end, outputs }, Math.round(endedAtMs)))) return false;
+    const told = Math.round(endedAtMs);
+    const steps = run.steps && { steps: run.steps.map((step) => within(step, run.startedAtMs, told)) };
+    if (!reports.tryAdd(endReport(run, { ...end, outputs, ...steps }, told))) return false;
     known.reported(run);
     return true;
   }
@@ -198,8 +201,7 @@ export class Effects {
   private free(run: ProcessRun, held: boolean, leaves: boolean): void {
     const { isolation, outputs, slots, remains, freed } = this.options;
     const { account, ownId, group, privateDirectory, hasHosts, wanted } = run;
-    const hasNotes =
-      hasHosts || wanted?.checkpoint !== undefined || existsSync(join(run.slot.workDirectory, STEPS));
+    const hasNotes = hasHosts || wanted?.checkpoint !== undefined || hasSteps(run);
     outputs.rest(run.outputs);
     if (leaves) this.leave(run);
     const trash = slots.release(run, held, privateDirectory || hasNotes || isolation.mode !== 'none');
@@ -221,4 +223,23 @@ export class Effects {
       warn({ job, epoch, task, err }, 'neither the outputs of a run nor its directory could be saved');
     }
   }
+}
+
+const hasSteps = ({ slot }: ProcessRun): boolean => existsSync(join(slot.workDirectory, STEPS));
+
+/** What `srun` in a run that is over has noted. */
+async function lookAtSteps(run: ProcessRun): Promise<void> {
+  const { slot, uid } = run;
+  const steps = await notedSteps({
+    directory: join(realpathSync(slot.dir), basename(slot.workDirectory)),
+    uid,
+  });
+  if (steps.length > 0) run.steps = steps;
+}
+
+/** A step with times that its run can have had: the job may have noted any. */
+function within(step: RunStep, fromMs: number, toMs: number): RunStep {
+  const startedAtMs = Math.min(Math.max(step.startedAtMs, fromMs), toMs);
+  const endedAtMs = step.endedAtMs && Math.min(Math.max(step.endedAtMs, startedAtMs), toMs);
+  return { ...step, startedAtMs, endedAtMs };
 }

@@ -3,6 +3,7 @@ import { realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { devicesOf, type HostDevice } from '../devices.js';
 import { REPORT_FILE } from '../files/checkpoint.js';
+import { STEPS } from '../files/steps.js';
 import { type Assignment, nameOf, runKey, type TerminalSize } from '../runner.js';
 import type { Account } from './accounts.js';
 import type { Cgroup } from './cgroup.js';
@@ -25,7 +26,7 @@ import {
 } from './script.js';
 import type { Slot } from './slot.js';
 import type { Slots } from './slots.js';
-import { placeTask, STEPS } from './tasks.js';
+import { placeTask } from './tasks.js';
 
 export interface LauncherOptions {
   /** Id of the agent. */

@@ -2,6 +2,7 @@
 import { uptime } from 'node:os';
 import {
   type RunName,
+  type RunStep,
   runKey,
   type SentSignal,
   type Stream,
@@ -84,6 +85,8 @@ export interface ProcessRun extends RunRecord {
   told: Told;
   /** When it wrote the checkpoint that the service knows of, ms since 1970; and when it is looked for one again, on the clock of durations. */
   checkpointed: { atMs: number; nextUpMs: number };
+  /** What `srun` in it has noted, once it is over; left out: nothing. */
+  steps?: readonly RunStep[];
 }
 
 export interface Told {

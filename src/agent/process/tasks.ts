@@ -8,9 +8,6 @@ import { type Assignment, type RunName, runKey } from '../runner.js';
 const FIRST_PORT = 16_384;
 const PORTS = 16_384;
 
-/** Where steps of a run (`srun` in a job) count themselves, in the directory of its slot: the first makes it. */
-export const STEPS = '.switchyard-steps';
-
 /**
  * Writes the list of hosts of a job with several tasks into the run's own directory: a line for each task, as PBS does, which every
  * launcher reads. Answers the variables that depend on it.
