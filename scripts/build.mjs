@@ -1,6 +1,6 @@
 // `node scripts/build.mjs [bench|experiments]`: what is generated, TypeScript into dist/
 // (dist-bench/, dist-experiments/), and the portal into dist/web. `npm start` leaves out what only developers and
-// those who ship it need: checks of types, declarations, the best compression.
+// those who ship it need: types and their checks, declarations, the best compression.
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,12 +16,12 @@ export async function build(part = 'build', { checked = true, say = () => {} } =
   try {
     say('generating the database client and types');
     const client = generatePrisma();
-    const types = generateGraphql().then(() => say('compiling the service and the portal'));
+    const documents = generateGraphql(checked).then(() => say('compiling the service and the portal'));
     const [status] = await Promise.all([
-      Promise.all([client, types]).then(() =>
+      Promise.all([client, documents]).then(() =>
         checked ? compile(join(root, `tsconfig.${part}.json`)) : transpile(),
       ),
-      part === 'experiments' ? undefined : types.then(() => buildWeb(checked)),
+      part === 'experiments' ? undefined : documents.then(() => buildWeb(checked)),
     ]);
     if (status === 0 && part === 'build') {
       removeStale();

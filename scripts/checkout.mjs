@@ -19,7 +19,7 @@ export function checkOut(commit, folder, paths = []) {
   const locked = (checkout) => readFileSync(join(checkout, 'package-lock.json'), 'utf8');
   if (paths.length > 0 || locked(folder) === locked(root))
     symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-  else if (installPackages(() => {}, folder) !== 0)
+  else if (installPackages(() => {}, { folder }) !== 0)
     throw new Error(`the packages of ${commit} cannot be installed`);
 }
 

@@ -1,9 +1,8 @@
-// Operations as typed documents, of everything here that speaks to the API: of each NAME.graphql a NAME.gql.ts beside it (git-ignored).
+// Operations as typed documents, of everything here that speaks to the API: of each NAME.graphql a NAME.gql.ts beside it (git-ignored). Their types are
+// left out for `npm start`, which does not look at types, and has no packages that write them.
 // And, for the portal and for the others, the states of jobs and the groups of them (src/core/states.ts).
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { codegen } from '@graphql-codegen/core';
-import * as operations from '@graphql-codegen/typescript-operations';
 import { transform } from 'esbuild';
 import { buildASTSchema, getNamedType, isLeafType, Kind, parse, print, visit } from 'graphql';
 
@@ -39,9 +38,10 @@ function moduleFrom(folder, file) {
 }
 
 /** The generated files, as their paths and texts. */
-export async function generateDocuments(root) {
+export async function generateDocuments(root, typed) {
   const schema = unrefused(parse(readFileSync(join(root, 'schema.graphql'), 'utf8')));
-  const files = await Promise.all(clients.map((client) => documentsOf(root, schema, client)));
+  const write = typed ? await writerOfTypes() : () => '';
+  const files = await Promise.all(clients.map((client) => documentsOf(root, schema, client, write)));
   return [...(await statesFiles(root)), ...files.flat()];
 }
 
@@ -73,7 +73,16 @@ async function statesFiles(root) {
   return ['web/src/api', 'src/client'].map((folder) => ({ path: join(root, folder, 'states.gql.ts'), text }));
 }
 
-function documentsOf(root, schema, { folder, imports, document: written, config }) {
+/** The packages take a second to load. */
+async function writerOfTypes() {
+  const [{ codegen }, operations] = await Promise.all([
+    import('@graphql-codegen/core'),
+    import('@graphql-codegen/typescript-operations'),
+  ]);
+  return (one) => codegen({ ...one, plugins: [{ operations: {} }], pluginMap: { operations } });
+}
+
+function documentsOf(root, schema, { folder, imports, document: written, config }, write) {
   const source = join(root, folder);
   const names = readdirSync(source, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.graphql'))
@@ -88,13 +97,11 @@ function documentsOf(root, schema, { folder, imports, document: written, config 
     names.map(async (name) => {
       const filename = join(source, name.replace(/\.graphql$/, '.gql.ts'));
       const document = withFragments(texts.get(name), fragments);
-      const types = await codegen({
+      const types = await write({
         filename,
         schema,
         documents: [{ location: name, document }],
         config: { ...commonConfig, ...config },
-        plugins: [{ operations: {} }],
-        pluginMap: { operations },
       });
       const operationsOf = constants(document, written);
       const text = [

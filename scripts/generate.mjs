@@ -12,7 +12,8 @@ export const generate = () => Promise.all([generatePrisma(), generateGraphql()])
 
 /**
  * Does what `prisma generate` does if the schema or the version of Prisma changed since the last time. Its command is not installed: it brings
- * a studio, a development server and a database of its own, which nobody here uses.
+ * a studio, a development server and a database of its own, which nobody here uses. For the same reason package.json overrides `@prisma/config`, which
+ * @prisma/internals names and never loads, by a small package: it brings a tenth of all files.
  */
 export async function generatePrisma() {
   const schema = join(root, 'prisma', 'schema.prisma');
@@ -42,8 +43,11 @@ export async function generatePrisma() {
   writeFileSync(stamp, wanted);
 }
 
-/** Types of the API and its clients' operations. Loads the generators only if there is something to do: that takes a second. */
-export async function generateGraphql() {
+/**
+ * Clients' operations; and their types and those of the API if they are `typed`, which nothing needs to run. Loads the generators only if there is
+ * something to do: that takes a second.
+ */
+export async function generateGraphql(typed = true) {
   const output = join(root, 'src', 'api', 'generated');
   const stamp = join(output, '.stamp');
   const all = ['src', 'web/src'].flatMap((folder) =>
@@ -61,26 +65,28 @@ export async function generateGraphql() {
   const hash = createHash('sha256');
   for (const name of [...sources, ...documents])
     hash.update(`${name}\0`).update(readFileSync(join(root, name)));
-  const wanted = hash.digest('hex');
+  const wanted = `${hash.digest('hex')}${typed ? ' typed' : ''}`;
+  const types = ['types.ts', 'resolvers-types.ts'].map((name) => join('src/api/generated', name));
   const made = [
-    ...['types.ts', 'resolvers-types.ts'].map((name) => join('src/api/generated', name)),
+    ...(typed ? types : []),
     ...['web/src/api', 'src/client'].map((folder) => join(folder, 'states.gql.ts')),
     ...documents.map((name) => name.replace(/\.graphql$/, '.gql.ts')),
   ];
   // Checking out an older commit, which had them in git, takes them away.
   if (isCurrent(stamp, wanted) && made.every((name) => existsSync(join(root, name)))) return;
-  const [{ generateTypes }, { generateDocuments }] = await Promise.all([
-    import('./codegen-types.mjs'),
-    import('./codegen-documents.mjs'),
+  const texts = await Promise.all([
+    typed ? import('./codegen-types.mjs').then(({ generateTypes }) => generateTypes(root)) : [],
+    import('./codegen-documents.mjs').then(({ generateDocuments }) => generateDocuments(root, typed)),
   ]);
   mkdirSync(output, { recursive: true });
-  for (const { path, text } of [...(await generateTypes(root)), ...(await generateDocuments(root))])
+  for (const { path, text } of texts.flat())
     if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeFileSync(path, text);
   // Of operations that are gone.
   for (const name of all) if (name.endsWith('.gql.ts') && !made.includes(name)) rmSync(join(root, name));
   writeFileSync(stamp, wanted);
 }
 
-const isCurrent = (stamp, wanted) => existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted;
+/** What is made with types will do without them. */
+const isCurrent = (stamp, wanted) => existsSync(stamp) && readFileSync(stamp, 'utf8').startsWith(wanted);
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) await generate();

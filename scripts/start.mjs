@@ -7,7 +7,7 @@ const PARENT_CHECK_MS = 250;
 
 const npm = process.ppid;
 const say = (step) => console.error(`${step} …`);
-const code = installPackages(say) || (await built());
+const code = installPackages(say, { all: false }) || (await built());
 if (code !== 0) process.exit(code);
 const orphaned = () => process.ppid !== npm;
 // As a shell tells of a process that HUP has ended.

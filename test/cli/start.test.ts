@@ -1,14 +1,15 @@
-/** The README's `npm start` as a whole: whatever ends npm ends the service, in order. */
-import { type ChildProcess, spawn } from 'node:child_process';
+/** The README's `npm start` as a whole: it builds with what it installs, and whatever ends npm ends the service, in order. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { packagesToStart } from '../../scripts/packages.mjs';
 import { packagePath } from '../../src/platform/paths.js';
 import { until } from './service.js';
 
-// A copy of what it needs: it builds, and other tests run from our own dist/.
+// A copy of what it needs, as from git: it builds, and other tests run from our own dist/.
 const copy = mkdtempSync(join(tmpdir(), 'switchyard-copy-'));
 const home = mkdtempSync(join(tmpdir(), 'switchyard-start-'));
 let npm: ChildProcess | null = null;
@@ -25,12 +26,22 @@ beforeAll(() => {
     'prisma',
     'src',
     'web',
-    // Built already: it is the service that ends here.
-    'dist',
   ];
-  for (const name of needed) cpSync(packagePath(name), join(copy, name), { recursive: true });
-  symlinkSync(packagePath('node_modules'), join(copy, 'node_modules'));
-});
+  const ours = (path: string): boolean => !/\.gql\.ts$|\/generated$/.test(path);
+  for (const name of needed) cpSync(packagePath(name), join(copy, name), { recursive: true, filter: ours });
+  const { packages } = JSON.parse(readFileSync(packagePath('package-lock.json'), 'utf8'));
+  for (const path of ['node_modules/.package-lock.json', ...packagesToStart(packages)]) {
+    // Packages within packages come with these; those of other platforms are not there.
+    if (path.lastIndexOf('node_modules/') > 0 || !existsSync(packagePath(path))) continue;
+    mkdirSync(dirname(join(copy, path)), { recursive: true });
+    symlinkSync(packagePath(path), join(copy, path));
+  }
+  expect(existsSync(join(copy, 'node_modules', 'vitest'))).toBe(false);
+  // It takes longer than the starts below.
+  const build = "import('./scripts/build.mjs').then(({ build }) => build('build', { checked: false }))";
+  const built = spawnSync(process.execPath, ['--eval', `${build}.then(process.exit)`], { cwd: copy });
+  expect(built.status, String(built.stderr)).toBe(0);
+}, 600_000);
 afterAll(async () => {
   if (npm?.exitCode === null && npm.signalCode === null) {
     const ended = once(npm, 'exit');

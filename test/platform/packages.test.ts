@@ -1,6 +1,6 @@
-/** The packages that `npm start` and `npm test` install, with a real npm and a registry that has one package. */
+/** The packages that `npm start` and `npm test` install, with a real npm and a registry that has two packages. */
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -12,32 +12,36 @@ import { packagePath } from '../../src/platform/paths.js';
 const run = promisify(execFile);
 const work = mkdtempSync(join(tmpdir(), 'switchyard-packages-'));
 const project = join(work, 'project');
-const installed = join(project, 'node_modules', 'small', 'package.json');
-/** What the registry knows of the package, by version. */
-const published = new Map<string, { tarball: Buffer; integrity: string }>();
+const manifestOf = (name: string): string => join(project, 'node_modules', name, 'package.json');
+const installed = manifestOf('small');
+/** What the registry knows, by package and version. */
+const published: Record<string, Map<string, { tarball: Buffer; integrity: string }>> = {
+  small: new Map(),
+  tool: new Map(),
+};
 
 const registry = createServer(({ url = '' }, response) => {
-  const [, version] = /^\/small\/-\/small-(.*)\.tgz$/.exec(url) ?? [];
-  const file = version && published.get(version);
+  const [, name = '', version] = /^\/(\w+)(?:\/-\/\w+-(.*)\.tgz)?$/.exec(url) ?? [];
+  const file = version && published[name]?.get(version);
   if (file) {
     response.end(file.tarball);
     return;
   }
-  if (url !== '/small') {
+  if (version || !published[name]) {
     response.writeHead(404).end('{}');
     return;
   }
-  const versions = [...published].map(([version, { integrity }]) => [
+  const versions = [...published[name]].map(([version, { integrity }]) => [
     version,
-    { name: 'small', version, dist: { integrity, tarball: `${address()}small/-/small-${version}.tgz` } },
+    { name, version, dist: { integrity, tarball: `${address()}${name}/-/${name}-${version}.tgz` } },
   ]);
   response.setHeader('content-type', 'application/json');
-  response.end(JSON.stringify({ name: 'small', 'dist-tags': {}, versions: Object.fromEntries(versions) }));
+  response.end(JSON.stringify({ name, 'dist-tags': {}, versions: Object.fromEntries(versions) }));
 });
 const address = () => `http://127.0.0.1:${(registry.address() as AddressInfo).port}/`;
 
 beforeAll(async () => {
-  mkdirSync(project);
+  mkdirSync(join(project, 'development'), { recursive: true });
   await new Promise<void>((listening) => registry.listen(0, '127.0.0.1', listening));
 });
 afterAll(() => {
@@ -45,29 +49,47 @@ afterAll(() => {
   rmSync(work, { recursive: true, force: true });
 });
 
-async function publish(version: string): Promise<void> {
-  const source = join(work, version);
+async function publish(version: string, name = 'small'): Promise<void> {
+  const source = join(work, `${name}-${version}`);
   mkdirSync(source);
-  writeFileSync(join(source, 'package.json'), JSON.stringify({ name: 'small', version }));
+  writeFileSync(join(source, 'package.json'), JSON.stringify({ name, version }));
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', source], { cwd: source });
   const [{ filename, integrity }] = JSON.parse(stdout);
-  published.set(version, { tarball: readFileSync(join(source, filename)), integrity });
+  published[name]!.set(version, { tarball: readFileSync(join(source, filename)), integrity });
 }
 
-/** A lock file as ours: without addresses. */
+/** A lock file as ours: without addresses, and with a workspace that asks for `tool`. */
 function lock(version: string): void {
-  const root = { name: 'project', version: '1.0.0', dependencies: { small: version } };
+  const root = {
+    ...{ name: 'project', version: '1.0.0', workspaces: ['development'] },
+    dependencies: { small: version },
+  };
+  const development = { name: 'development', devDependencies: { tool: '1.0.0' } };
   writeFileSync(join(project, 'package.json'), JSON.stringify(root));
-  const small = { version, integrity: published.get(version)!.integrity };
-  const packages = { '': root, 'node_modules/small': small };
+  writeFileSync(join(project, 'development', 'package.json'), JSON.stringify(development));
+  const locked = (name: string, version: string) => ({
+    version,
+    integrity: published[name]!.get(version)!.integrity,
+  });
+  const packages = {
+    '': root,
+    development,
+    'node_modules/development': { resolved: 'development', link: true },
+    'node_modules/small': locked('small', version),
+    'node_modules/tool': { ...locked('tool', '1.0.0'), dev: true },
+  };
   writeFileSync(
     join(project, 'package-lock.json'),
-    JSON.stringify({ ...root, lockfileVersion: 3, requires: true, packages }),
+    JSON.stringify({ name: 'project', version: '1.0.0', lockfileVersion: 3, requires: true, packages }),
   );
 }
 
-const install = async () =>
-  run(process.execPath, [packagePath('scripts/packages.mjs'), project], {
+const installing = 'installing the packages of package-lock.json …\n';
+/** By its command as `npm test` does, or with other options. Resolves to what it says. */
+const install = async (call?: string): Promise<string> => {
+  const script = packagePath('scripts/packages.mjs');
+  const args = call ? ['--input-type=module', '--eval', call] : [script, project];
+  const { stderr } = await run(process.execPath, args, {
     env: {
       ...process.env,
       npm_config_registry: address(),
@@ -75,15 +97,25 @@ const install = async () =>
       npm_config_fetch_retries: '0',
     },
   });
+  return stderr;
+};
+/** As `npm start` does. */
+const installToStart = () =>
+  install(`
+    import { installPackages } from ${JSON.stringify(packagePath('scripts/packages.mjs'))};
+    const say = (step) => console.error(step + ' …');
+    process.exitCode = installPackages(say, { folder: ${JSON.stringify(project)}, all: false });
+  `);
 const version = () => JSON.parse(readFileSync(installed, 'utf8')).version;
 
 it('are those of the lock file, installed when it asks for others, and only then', async () => {
   await publish('1.0.0');
+  await publish('1.0.0', 'tool');
   lock('1.0.0');
-  expect((await install()).stderr).toContain('installing the packages of package-lock.json …');
+  expect(await install()).toContain(installing);
   expect(version()).toBe('1.0.0');
   const { ino } = statSync(installed);
-  expect((await install()).stderr).toBe('');
+  expect(await install()).toBe('');
   expect(statSync(installed).ino).toBe(ino);
 
   // npm's cache has only heard of the first version.
@@ -97,10 +129,26 @@ it('are those of the lock file, installed when it asks for others, and only then
   expect(version()).toBe('1.1.0');
 });
 
+it('are fewer for a start, which tests complete without installing them again', async () => {
+  rmSync(join(project, 'node_modules'), { recursive: true });
+  expect(await installToStart()).toContain(installing);
+  expect([installed, manifestOf('tool')].map((path) => existsSync(path))).toEqual([true, false]);
+  expect(await installToStart()).toBe('');
+
+  const { ino } = statSync(installed);
+  const locked = readFileSync(join(project, 'package-lock.json'), 'utf8');
+  expect(await install()).toContain(installing);
+  expect([installed, manifestOf('tool')].map((path) => existsSync(path))).toEqual([true, true]);
+  expect(statSync(installed).ino).toBe(ino);
+  expect(readFileSync(join(project, 'package-lock.json'), 'utf8')).toBe(locked);
+  expect(await installToStart()).toBe('');
+  expect(await install()).toBe('');
+});
+
 it('are not taken for installed where that failed, and npm says why', async () => {
-  published.set('1.2.0', {
+  published.small!.set('1.2.0', {
     tarball: Buffer.from('no archive'),
-    integrity: published.get('1.1.0')!.integrity,
+    integrity: published.small!.get('1.1.0')!.integrity,
   });
   lock('1.2.0');
   await expect(install()).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(/EINTEGRITY/) });

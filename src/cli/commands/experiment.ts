@@ -99,9 +99,12 @@ async function load(): Promise<Experiments> {
     );
   }
   // On standard error: standard output belongs to the result.
-  const build = [packagePath('scripts', 'build.mjs'), 'experiments'];
-  const { status } = spawnSync(process.execPath, build, { stdio: ['ignore', 2, 2] });
-  if (status !== 0) throw new CliError('the experiments could not be built');
+  const ran = (script: string, ...args: string[]): boolean =>
+    spawnSync(process.execPath, [packagePath('scripts', script), ...args], { stdio: ['ignore', 2, 2] })
+      .status === 0;
+  // `npm start` installs no compiler.
+  if (!ran('packages.mjs') || !ran('build.mjs', 'experiments'))
+    throw new CliError('the experiments could not be built');
   const built = packagePath('dist-experiments', 'experiments', 'index.js');
   return ((await import(pathToFileURL(built).href)) as { default: Experiments }).default;
 }
