@@ -297,14 +297,14 @@ async function readStranger(req: Request): Promise<unknown> {
   return parsedBody(await readBody(req, SIGN_IN_BYTES_MAX, UNBOUNDED), UNBOUNDED);
 }
 
-/** Reads bodies of JSON, and goes on in a turn of whose request it is. */
+/** Reads bodies of JSON, and goes on in a turn of whose request it is. Clients may name the type of a body that they do not send: that is none. */
 function withBody({ limits }: ApiConfig): RequestHandler {
   return async (req, _res, next) => {
     if (req.admitted && isJson(req)) {
       const { budget, account } = req.admitted.permit;
       const body = await readBody(req, limits.bodyBytesMax, budget);
       await turns.turn(account);
-      req.body = await parsedBody(body, budget);
+      if (body.length > 0) req.body = await parsedBody(body, budget);
     }
     next();
   };

@@ -157,9 +157,15 @@ describe('a task', () => {
       () => tes.state(id),
       (state) => state === 'RUNNING',
     );
-    expect(await tes.cancel(id)).toEqual({});
+    // As py-tes, and so Toil, cwl-tes and Snakemake: with a type of the body that it does not send.
+    const ofNothing = { headers: { 'content-type': 'application/json' } };
+    expect(await tes.ask('POST', `/tasks/${id}:cancel`, ofNothing)).toMatchObject({ status: 200, body: {} });
     expect((await tes.ended(id)).state).toBe('CANCELED');
+    expect((await tes.ask('POST', `/tasks/${id}:cancel`, ofNothing)).status).toBe(409);
     expect((await tes.ask('POST', `/tasks/${id}:cancel`)).status).toBe(409);
+    expect((await tes.ask('GET', `/tasks/${id}`, ofNothing)).status).toBe(200);
+    const [refused, said] = await tes.refused('');
+    expect([refused, said]).toEqual([400, expect.stringContaining('not JSON')]);
     const [held] = await service.json<{ id: string }[]>(
       'submit',
       '--hold',
