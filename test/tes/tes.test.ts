@@ -1,6 +1,14 @@
 /** GA4GH TES 1.1 by a whole service whose agent runs the tasks. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -129,9 +137,31 @@ describe('a task', () => {
     const missing = { inputs: [{ path: at('x'), url: at('missing') }] };
     const without = await tes.ended(await tes.create(task(['true'], missing)));
     expect([without.state, without.logs[0]!.logs]).toEqual(['SYSTEM_ERROR', []]);
+    expect(without.logs[0]!.system_logs).toEqual(['EXITED_NONZERO', `${at('missing')} does not exist`]);
     const unmade = { outputs: [{ path: at('never made'), url: urlOf('y') }] };
     const incomplete = await tes.ended(await tes.create(task(['true'], unmade)));
     expect([incomplete.state, incomplete.logs[0]!.logs[0]]).toMatchObject(['SYSTEM_ERROR', { exit_code: 0 }]);
+    expect(incomplete.logs[0]!.system_logs).toEqual(['EXITED_NONZERO', `${at('never made')} does not exist`]);
+  });
+
+  it('leaves in place what is already where it should be, under whatever name', async () => {
+    mkdirSync(at('shared'));
+    symlinkSync('shared', at('link'));
+    // As cwl-tes sends it: the directory of the executor is the one that its files are to be in, with / behind it.
+    const id = await tes.create(
+      task([], {
+        inputs: [{ path: at('shared'), url: urlOf('link'), type: 'DIRECTORY' }],
+        outputs: [{ path: at('shared'), url: `${urlOf('shared')}/`, type: 'DIRECTORY' }],
+        executors: [
+          { image: 'alpine', command: ['sh', '-c', 'echo made >file'], workdir: at('shared'), env: {} },
+        ],
+      }),
+    );
+    expect(await tes.ended(id)).toMatchObject({
+      state: 'COMPLETE',
+      logs: [{ outputs: [{ path: at('shared/file'), size_bytes: '5' }] }],
+    });
+    expect(readFileSync(at('shared/file'), 'utf8')).toBe('made\n');
   });
 
   it('takes 128 KiB of content, character by character', async () => {

@@ -23,7 +23,7 @@ const FUNCTIONS = `fail() { printf 'task: %s\\n' "$1" >&2; exit ${SYSTEM_ERROR_C
 place() { case $1 in (*/*) mkdir -p -- "\${1%/*}/" || fail "the directory of $1 cannot be created" ;; esac; }
 copy() {
   [ -e "$1" ] || fail "$1 does not exist"
-  [ "$1" = "$2" ] && return
+  [ "$1" -ef "$2" ] && return
   place "$2"
   if [ -d "$1" ]; then mkdir -p -- "$2" && cp -RL -- "$1/." "$2"; else cp -L -- "$1" "$2"; fi || fail "$1 cannot be copied to $2"
 }
@@ -31,7 +31,7 @@ tell() {
   find -L "$2" -type f -exec sh -c 'from=$1 at=$2 word=$3 to=$4; shift 4
     for file do printf "task: %s\\t%s\\t%s\\t%s\\n" "$word" "$(wc -c <"$file")" "$from\${file#"$at"}" "$to\${file#"$at"}"; done >&2' sh "$@" {} +
 }
-store() { copy "$1" "$2"; tell "$1" "$2" output "$2"; }
+store() { copy "$1" "$2"; tell "$1" "\${2%/}" output "\${2%/}"; }
 `;
 
 /** Where a task has inputs or outputs by HTTP, which its agent fetches and sends. */
@@ -53,12 +53,18 @@ upload() {
 const EXECUTOR = /^task: executor (\d+) of \d+: exit code (\d+)$/gm;
 const OUTPUT = /^task: output\t *(\d+)\t(.*)\t(.*)$/gm;
 const UPLOAD = /^task: upload\t *(\d+)\t(.*)\t(\d+)(?:\/(.*))?$/gm;
+/** What it says of its own failures. */
+const FAULT = /^task: (?!executor \d|output\t|upload\t)(.+)$/gm;
 
-/** What the script has told on standard error: exit codes of executors, by their number from 0, files that were stored, and those that are to be uploaded. */
+/**
+ * What the script has told on standard error: exit codes of executors, by their number from 0, files that were stored, those that are to be
+ * uploaded, and what failed besides executors.
+ */
 export function toldBy(stderr: string): {
   codes: Map<number, number>;
   stored: Stored[];
   uploads: Uploaded[];
+  faults: string[];
 } {
   return {
     codes: new Map(
@@ -69,6 +75,7 @@ export function toldBy(stderr: string): {
       ...{ bytes, path, below },
       output: Number(number) - 1,
     })),
+    faults: [...stderr.matchAll(FAULT)].map(([, fault = '']) => fault),
   };
 }
 

@@ -104,7 +104,7 @@ function logOf(
 ) {
   const isLatest = run.epoch === job.epoch;
   const executors = task.executors.length;
-  const { codes, stored, uploads } = toldBy((isLatest && job.stderr?.text) || '');
+  const { codes, stored, uploads, faults } = toldBy((isLatest && job.stderr?.text) || '');
   // What is not told is that of the only one, or of none.
   if (codes.size === 0 && executors === 1 && run.exitCode !== null && run.exitCode !== SYSTEM_ERROR_CODE)
     codes.set(0, run.exitCode);
@@ -140,7 +140,10 @@ function logOf(
         : []),
     ],
     ...(full && {
-      system_logs: [run.cause, run.message].filter((said): said is string => Boolean(said)),
+      system_logs: [
+        ...[run.cause, run.message].filter((said): said is string => Boolean(said)),
+        ...(run.exitCode === SYSTEM_ERROR_CODE ? faults : []),
+      ],
     }),
   };
 }
