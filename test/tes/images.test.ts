@@ -90,6 +90,14 @@ describe.runIf(able)('jobs in images', () => {
     expect(ended).toMatchObject({ state: 'COMPLETE', executors: [{ image: 'tools/made:1' }, {}] });
     expect(ended.logs[0]!.logs.at(-1)!.stdout).toBe('input\nID=made\n');
     expect(readFileSync(join(home, 'files', 'out'), 'utf8')).toBe('input\nID=made\n');
+    // As cwl-tes and other runners of CWL have it, in an image that has /var/lib.
+    const staged = { path: '/var/lib/cwl/staged/text', content: 'staged\n' };
+    const command = ['cat', staged.path, '/var/lib/made/told'];
+    const ofCwl = await tes.create({
+      inputs: [staged],
+      executors: [{ ...executor, command, workdir: '/var/spool/cwl' }],
+    });
+    expect((await tes.ended(ofCwl)).logs[0]!.logs[0]!.stdout).toBe('staged\nof the image\n');
     expect(await tes.refused({ executors: [executor, { ...executor, image: 'other' }] })).toEqual([
       400,
       expect.stringMatching(/executors\[1\]\.image: "other".*run in the same image/),

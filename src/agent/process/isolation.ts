@@ -97,6 +97,9 @@ const KILL_MS = 10_000;
 /** What a job in a sandbox sees besides the system's, whatever the operator says; what is below is its own. */
 const SEEN: readonly string[] = ['/', '/tmp', '/var/tmp', '/dev/shm'];
 
+/** Where runners of CWL put files in images, which have the directories above. */
+const OF_CWL: readonly string[] = ['/var/lib/cwl', '/var/spool/cwl'];
+
 /** Who asks for which image; null: the system of the host. */
 type ImageRun = Requester & { image: string | null };
 
@@ -382,7 +385,7 @@ export class Isolation {
       ...[BWRAP, '--die-with-parent', '--unshare-user', '--cap-drop', 'ALL'],
       ...this.namespaces(),
       ...['--bind', tmp, '/'],
-      ...imageBinds(root, ['/proc', '/dev', '/sys', '/tmp', '/var/tmp', '/run', ...seen]),
+      ...imageBinds(root, ['/proc', '/dev', '/sys', '/tmp', '/var/tmp', '/run', ...OF_CWL, ...seen]),
       ...(this.network ? resolverFiles(root) : []).flatMap((path) => ['--ro-bind-try', path, path]),
       ...this.kernelBinds(devices),
       ...['/run', '/tmp', '/var', '/var/tmp'].flatMap((path) => ['--dir', path]),
