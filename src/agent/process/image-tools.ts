@@ -62,9 +62,11 @@ const TOOLS: Readonly<Record<ImageToolName, ImageTool>> = {
     name: 'podman',
     probe: 'podman --version',
     // A store of its own: nothing stays, and an account without subordinate ids has no others to give files to. The other directory has to have
-    // a short name.
+    // a short name. Locks of containers are kept by account, whatever the store: those of one without a store of its own would be used up.
     fetch: `
 run=$(mktemp -d /tmp/images.XXXXXX)
+locks=/dev/shm/libpod_rootless_lock_$(id -u)
+[ ! -e "$locks" ] || locks=
 cat >"$WORK/storage.conf" <<END
 [storage]
 driver = "overlay"
@@ -75,7 +77,13 @@ ignore_chown_errors = "true"
 END
 export CONTAINERS_STORAGE_CONF="$WORK/storage.conf"
 p() { podman --tmpdir "$WORK/tmp" "$@"; }
-trap 'p unshare rm -rf "$WORK/store" "$run"; rm -rf "$run"' EXIT
+made=
+clean() {
+  [ -z "$made" ] || p rm "$made"
+  p unshare rm -rf "$WORK/store" "$run"
+  rm -rf "$run" \${locks:+"$locks"}
+}
+trap 'clean >/dev/null 2>&1' EXIT
 p pull --quiet \${PLAIN:+--tls-verify=false} \${LOGIN:+--authfile "$WORK/login/config.json"} "docker://$IMAGE" >&2
 rm -f "$WORK/login/"*
 p image inspect --format '{{.Digest}}' "$IMAGE"
