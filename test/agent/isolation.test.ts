@@ -13,7 +13,9 @@ import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { HostDevice } from '../../src/agent/devices.js';
 import { findFiles, openInside } from '../../src/agent/files/find.js';
 import type { EndedRun } from '../../src/agent/files/handover.js';
+import { claimedIds } from '../../src/agent/process/ids.js';
 import { Isolation, type IsolationMode, type IsolationOptions } from '../../src/agent/process/isolation.js';
+import { processesWithIds } from '../../src/agent/process/processes.js';
 import type { ProcessRunner, ProcessRunnerOptions } from '../../src/agent/process/runner.js';
 import { StagingRunner } from '../../src/agent/staging/index.js';
 import {
@@ -512,6 +514,26 @@ describe.runIf(isRoot && kinds.some(({ mode }) => mode === 'user'))('accounts', 
     const next = await complete(runner, script('job_2', `${look}; true`));
     expect(next.stdout!.text).toBe('70010\n0\n');
     expect(existsSync('/etc/passwd')).toBe(true);
+  });
+
+  it('with which an agent fetches an image are not taken for those of a dead one while it lives', async () => {
+    const isolation: ProcessRunnerOptions['isolation'] = (dir, id) =>
+      Isolation.open({ mode: 'user', cgroups: false }, dir, id);
+    const [stateDir, other] = [temporaryDirectory(), temporaryDirectory()];
+    for (const dir of [stateDir, other]) chmodSync(dir, 0o755);
+    const serves = (site: string) => ({ service: 'http://here', site, machines: ['node1'] });
+    const first = await openRunner({ stateDir, isolation, serves: serves('one') });
+    const second = await openRunner({ stateDir: other, isolation, serves: serves('two') });
+    const uid = claimedIds().get(readFileSync(join(stateDir, 'id'), 'utf8'))!.last;
+    const fetches = spawn('setpriv', [`--reuid=${uid}`, `--regid=${uid}`, '--clear-groups', 'sleep', '1000']);
+    strays.add(fetches.pid!);
+    const gone = new Promise((resolve) => fetches.on('exit', (_, signal) => resolve(signal)));
+    await until(() => processesWithIds((id) => id === uid).size > 0, 'the process');
+    expect(await second.takeOver()).toBeNull();
+    expect(processesWithIds((id) => id === uid).size).toBe(1);
+    first.close();
+    expect(await second.takeOver()).toBeNull();
+    expect(await gone).toBe('SIGKILL');
   });
 
   it('of runs that are over are swept by the next agent, where the one before had no time to', async () => {

@@ -16,7 +16,7 @@ import { dirname, join } from 'node:path';
 import { type Account, type Accounts, LEAST_UID } from './accounts.js';
 import { Cgroups } from './cgroup.js';
 import { type Dropped, FetchedImages, type FetchOptions, type Requester } from './fetched.js';
-import { type IdRange, shareOf } from './ids.js';
+import { allOf, type IdRange, type Share, shareOf } from './ids.js';
 import type { Image } from './image-tools.js';
 import { Images, imageBinds, resolverFiles } from './images.js';
 import { LaunchError, lastStepLacks } from './script.js';
@@ -119,7 +119,7 @@ export class Isolation {
     readonly cgroups: Cgroups | null,
     /** Why nothing stronger, and no control groups. */
     readonly lacking: readonly string[],
-    private readonly uids: IdRange,
+    private readonly uids: Share,
     private readonly shown: readonly ShownDirectory[],
     private readonly network: boolean,
     readonly processes: number,
@@ -143,7 +143,18 @@ export class Isolation {
 
   /** Every run as the agent's account, and nothing around it. */
   static none(): Isolation {
-    return new Isolation('none', null, [], DEFAULT_UIDS, [], true, DEFAULT_PROCESSES, null, null, null);
+    return new Isolation(
+      'none',
+      null,
+      [],
+      allOf(DEFAULT_UIDS),
+      [],
+      true,
+      DEFAULT_PROCESSES,
+      null,
+      null,
+      null,
+    );
   }
 
   /**
@@ -154,7 +165,7 @@ export class Isolation {
   static open(options: IsolationOptions, stateDir: string, name: string): Isolation {
     const range = options.uids ?? DEFAULT_UIDS;
     // Only root gives accounts.
-    const uids = process.getuid?.() === 0 ? shareOf(range, name, stateDir) : range;
+    const uids = process.getuid?.() === 0 ? shareOf(range, name, stateDir) : allOf(range);
     const lacking: string[] = [];
     const { accounts = null } = options;
     const modes: IsolationMode[] =
@@ -197,6 +208,13 @@ export class Isolation {
       wantsImages && noImages === null ? new Images(directories, fetch && fetched) : null,
     );
     return made;
+  }
+
+  /** What runs goes on. */
+  close(): void {
+    this.images?.fetched?.close();
+    this.cgroups?.close();
+    this.uids.close();
   }
 
   /** How an agent that is not root becomes an account of a user; null: it needs nobody, or there are none. */

@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cgroup } from './cgroup.js';
+import type { ClaimedIds } from './ids.js';
 import { MARKER, type ProcessRow, processesWithIds, processTable } from './processes.js';
 import { LANE_NAME } from './script.js';
 
@@ -33,7 +34,7 @@ export interface Traces {
   /** Control groups of agents, by id. */
   cgroups: ReadonlyMap<string, string>;
   /** Ranges of accounts that agents have taken, by id. */
-  uids: ReadonlyMap<string, { first: number; last: number }>;
+  uids: ReadonlyMap<string, ClaimedIds>;
 }
 
 /** Words of a lane's command line behind its slot. */
@@ -120,11 +121,8 @@ function look(us: Claimant): { left: number[]; watched: { lane: Lane; watcher: n
   for (const [pid, mark] of marked) if (isLeft(mark)) left.add(pid);
   for (const [agent, dir] of traces.cgroups)
     if (!isTheirs(agent)) for (const pid of membersOf(dir)) left.add(pid);
-  const ranges = [...traces.uids].filter(([agent]) => !isTheirs(agent)).map(([, range]) => range);
-  if (ranges.length > 0) {
-    const isGiven = (id: number): boolean => ranges.some(({ first, last }) => id >= first && id <= last);
-    for (const pids of processesWithIds(isGiven).values()) for (const pid of pids) left.add(pid);
-  }
+  for (const pid of leftIn([...traces.uids].filter(([agent]) => !isTheirs(agent)).map(([, ids]) => ids)))
+    left.add(pid);
   for (let before = -1; before !== left.size; ) {
     before = left.size;
     for (const { pid, parent } of table) if (left.has(parent)) left.add(pid);
@@ -133,6 +131,15 @@ function look(us: Claimant): { left: number[]; watched: { lane: Lane; watcher: n
   // Without those that are dead and wait to be collected.
   const living = table.filter(({ pid }) => left.has(pid)).map(({ pid }) => pid);
   return { left: living, watched: null };
+}
+
+/** Processes with ids of agents that are no more: one that lives has processes without a lane too, as of what fetches an image. */
+function leftIn(claimed: readonly ClaimedIds[]): number[] {
+  const of = (id: number) => claimed.find(({ first, last }) => id >= first && id <= last);
+  const found = [...processesWithIds((id) => of(id) !== undefined)];
+  if (found.length === 0) return [];
+  const open = new Set(pidsHere().flatMap(openFiles));
+  return found.flatMap(([id, pids]) => (open.has(of(id)!.claim) ? [] : pids));
 }
 
 /** Whether a lane works for machines of this agent. Of an earlier release's only the directory tells. */

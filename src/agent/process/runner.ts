@@ -372,7 +372,6 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     this.closed = true;
     if (this.isolation.accounts) this.isolation.accounts.onFound = () => {};
     if (this.isolation.images) this.isolation.images.onKnown = () => {};
-    this.isolation.images?.fetched?.close();
     clearInterval(this.timer);
     this.effects.stop();
     this.mig?.close();
@@ -380,7 +379,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     for (const [, life] of this.lives) if ('run' in life) life.run.outputs.close();
     this.lives.letGo();
     this.outputs.close();
-    this.isolation.cgroups?.close();
+    this.isolation.close();
     this.reported.close();
     this.lock.release();
   }
