@@ -22,8 +22,12 @@ import { partitionOfJob } from './partitions.js';
 export interface Row {
   job: Job;
   nowMs: number;
-  /** `batch`, or another one that was asked for. */
+  /** `batch`, or the number of one that `srun` started. */
   step?: string | null;
+  /** Of a step that is recorded, which the job stands for here (`rowOfStep`). */
+  ended?: { name: string; exit: string };
+  /** Of a job: its highest exit code of a step; left out: it had none. */
+  derived?: string;
   /** Of elements of an array that are shown as one (`together`): their indices; the job is one of them. */
   elements?: readonly number[];
 }
@@ -90,7 +94,8 @@ function indicesOf({ job, elements: unsorted = [] }: Row): string {
 const INDICES_LENGTH = 64;
 const isSeveral = ({ elements = [] }: Row): boolean => elements.length > 1;
 const arrayId = ({ job }: Row): number => placeOf(job)?.first ?? numberOf(job.id);
-const name = ({ job, step }: Row): string => step ?? job.name ?? job.application;
+const name = ({ job, step, ended }: Row): string => ended?.name ?? step ?? job.name ?? job.application;
+export const exitOfRow = ({ job, ended }: Row): string => ended?.exit ?? exitOf(job);
 
 /** As Slurm writes sizes of memory in tables of use. */
 export const kilobytes = (mb: number): string => `${Math.round((mb * 1e6) / 1024)}K`;
@@ -107,12 +112,12 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   comment: () => '(null)',
   deadline: ({ job }) => localTime(job.deadline, 'N/A'),
   dependency: ({ job }) => (job.state === 'BLOCKED' && job.notBefore === null ? '(unfulfilled)' : '(null)'),
-  derivedexitcode: ({ job }) => exitOf(job),
+  derivedexitcode: ({ job, step, derived }) => (step ? '' : (derived ?? exitOf(job))),
   elapsed: ({ job, nowMs }) => clock(elapsedS(job, nowMs)),
   elapsedraw: ({ job, nowMs }) => elapsedS(job, nowMs),
   eligible: ({ job }) => localTime(job.eligibleAt ?? job.submittedAt, 'Unknown'),
   end: ({ job }) => localTime(job.endedAt, 'Unknown'),
-  exitcode: ({ job }) => exitOf(job),
+  exitcode: exitOfRow,
   feature: ({ job }) => job.machineConstraint ?? '(null)',
   jobid: (row) =>
     isSeveral(row)

@@ -3,8 +3,8 @@
  * src/plugins/data_parser/v0.0.40/parsers.c: JOB_INFO, JOB, STEP, SINFO_DATA).
  */
 import { licensesWritten } from '../words/index.js';
-import { cpusOf, gresOf, nodeCount, type Row, tresCounts, tresOf } from './fields.js';
-import { elapsedS, exitOf, nodesOf, numberOf, placeOf, reasonOf, slurmState } from './jobs.js';
+import { cpusOf, exitOfRow, gresOf, nodeCount, type Row, tresCounts, tresOf } from './fields.js';
+import { elapsedS, nodesOf, numberOf, placeOf, reasonOf, slurmState } from './jobs.js';
 import { partitionOfJob } from './partitions.js';
 
 /** The whole answer of a command. `type`: of the plugin that answers in Slurm. */
@@ -50,8 +50,9 @@ const memory = ({ job: { memoryMbPerTask } }: Row): object => ({
   memory_per_node: memoryMbPerTask > 0 ? number(memoryMbPerTask) : number(null),
 });
 
-function exitCode({ job }: Row): object {
-  const [code, signal] = exitOf(job).split(':').map(Number) as [number, number];
+function exitCode(row: Row): object {
+  const { job } = row;
+  const [code, signal] = exitOfRow(row).split(':').map(Number) as [number, number];
   return {
     status: [job.endedAt === null ? 'PENDING' : signal > 0 ? 'SIGNALED' : code > 0 ? 'ERROR' : 'SUCCESS'],
     return_code: number(code),
@@ -128,17 +129,18 @@ const tresList = (counts: readonly (readonly [string, number])[]): object[] =>
     return { type, name, id: TRES_IDS[type] ?? 1001, count };
   });
 
-/** A job of sacct, with its step. `state`: as sacct knows it. */
-export function accountedJob(row: Row, state: string): object {
-  const { job, nowMs } = row;
+const times = ({ job, nowMs }: Row): object => ({
+  elapsed: elapsedS(job, nowMs),
+  suspended: 0,
+  // Of the system and the user together, as it is measured here.
+  total: spent(job.runs?.at(-1)?.cpuS ?? 0),
+});
+
+/** A job of sacct, with its steps. `state`: as sacct knows it. `recorded`: those besides `batch`. */
+export function accountedJob(row: Row, state: string, recorded: readonly Row[]): object {
+  const { job } = row;
   const place = placeOf(job);
   const started = job.startedAt !== null;
-  const times = {
-    elapsed: elapsedS(job, nowMs),
-    suspended: 0,
-    // Of the system and the user together, as it is measured here.
-    total: spent(job.runs?.at(-1)?.cpuS ?? 0),
-  };
   const tres = tresCounts(job);
   return {
     ...shared(row),
@@ -153,10 +155,15 @@ export function accountedJob(row: Row, state: string): object {
     comment: { administrator: '', job: '', system: '' },
     constraints: job.machineConstraint ?? '',
     required: { CPUs: cpusOf(job), ...memory(row) },
-    state: { current: [state], reason: reasonOf(job, nowMs) },
-    steps: started ? [batchStep(row, state, times)] : [],
+    state: { current: [state], reason: reasonOf(job, row.nowMs) },
+    steps: started
+      ? [
+          stepShown({ ...row, step: 'batch' }, state),
+          ...recorded.map((one) => stepShown(one, slurmState(one.job))),
+        ]
+      : [],
     time: {
-      ...times,
+      ...times(row),
       eligible: at(job.eligibleAt ?? job.submittedAt),
       end: at(job.endedAt),
       limit: limit(row),
@@ -169,9 +176,8 @@ export function accountedJob(row: Row, state: string): object {
   };
 }
 
-/** All that a job runs is its step `batch`. */
-function batchStep(row: Row, state: string, times: object): object {
-  const { job } = row;
+function stepShown(row: Row, state: string): object {
+  const { job, step, ended } = row;
   const nodes = nodesOf(job);
   const peakMb = job.runs?.at(-1)?.peakMemoryMb;
   // Bytes, as Slurm has it.
@@ -180,9 +186,9 @@ function batchStep(row: Row, state: string, times: object): object {
     exit_code: exitCode(row),
     nodes: { count: nodes.length, range: nodes.join(','), list: nodes },
     state: [state],
-    step: { id: `${numberOf(job.id)}.batch`, name: 'batch' },
+    step: { id: `${numberOf(job.id)}.${step}`, name: ended?.name ?? step },
     tasks: { count: job.tasks },
-    time: { ...times, start: number(at(job.startedAt)), end: number(at(job.endedAt)) },
+    time: { ...times(row), start: number(at(job.startedAt)), end: number(at(job.endedAt)) },
     tres: { allocated: tresList(tresCounts(job)), requested: { max: used, total: used } },
   };
 }

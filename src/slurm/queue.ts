@@ -33,6 +33,7 @@ import {
   placeOf,
   reasonOf,
   STATES,
+  shownId,
   slurmState,
   stateOf,
   withStarts,
@@ -40,6 +41,7 @@ import {
 import { accountedJob, jobInfo, jsonOf } from './json.js';
 import { OPTIONS } from './options.js';
 import { expanded, isInOne } from './partitions.js';
+import { derivedExit, rowOfStep, type Step, stepsOf } from './steps.js';
 
 const LETTERS = {
   a: ['account', 'ACCOUNT'],
@@ -304,12 +306,20 @@ function accountColumns(format: string): Column[] {
     });
 }
 
-/** Of a job, or those of its steps that were asked for. */
-function rowsOf(job: Job, nowMs: number, steps: ReadonlySet<string> | undefined, isWhole: boolean): Row[] {
+/** Of a job, or those of its steps that were asked for. `recorded`: its other steps. */
+function rowsOf(
+  job: Job,
+  nowMs: number,
+  asked: ReadonlySet<string> | undefined,
+  isWhole: boolean,
+  recorded: readonly Row[] = [],
+): Row[] {
   const own: Row = { job, nowMs, step: null };
-  if (steps !== undefined && !isWhole)
-    return job.startedAt === null ? [] : [...steps].map((step): Row => ({ job, nowMs, step }));
-  return isWhole || job.startedAt === null ? [own] : [own, { job, nowMs, step: 'batch' }];
+  if (isWhole || job.startedAt === null) return isWhole || asked === undefined ? [own] : [];
+  if (asked === undefined) return [own, { ...own, step: 'batch' }, ...recorded];
+  return [...asked].flatMap((step) =>
+    step === 'batch' || !hasEnded(job) ? [{ ...own, step }] : recorded.filter((one) => one.step === step),
+  );
 }
 
 /** Between two times: what was before counts from the first, what was later to the last. */
@@ -322,12 +332,19 @@ function truncated(job: Job, from: string, to: string | undefined): Job {
   };
 }
 
-/** What srun starts in a job is part of its step `batch` here. */
-function warnOfSteps(steps: ReadonlyMap<number, ReadonlySet<string>>, name: string): void {
-  for (const [number, some] of steps)
-    for (const step of some)
+/** Until a job has ended, what srun starts in it is part of its step `batch` here. */
+function warnOfSteps(
+  jobs: readonly Job[],
+  steps: ReadonlyMap<number, ReadonlySet<string>>,
+  name: string,
+): void {
+  for (const job of jobs)
+    for (const step of hasEnded(job) ? [] : (steps.get(numberOf(job.id)) ?? []))
       if (step !== 'batch')
-        warn(name, `${number}.${step}: steps are not recorded one by one; shown is all that the job ran`);
+        warn(
+          name,
+          `${shownId(job)}.${step}: steps are recorded when their job has ended; shown is all that the job runs`,
+        );
 }
 
 function accountFormat(options: Given): Column[] {
@@ -355,6 +372,7 @@ export const sacct: Run = async (words, name) => {
   const found = ids.length > 0 ? await namedJobs([ids.join(',')], how) : await accounted(from, how);
   const states = options.has('--state') ? statesOf(options.list('--state')) : null;
   const mine = ids.length > 0 || options.has('--allusers') || options.has('--user') || options.has('--uid');
+  const cut = (job: Job): Job => (options.has('--truncate') ? truncated(job, from, to) : job);
   const jobs = selected(
     inClusters(found.jobs, await clustersAsked(options.list('--clusters'))),
     options,
@@ -363,16 +381,27 @@ export const sacct: Run = async (words, name) => {
     .filter((job) => mine || job.user.name === found.user)
     .filter((job) => to === undefined || Date.parse(job.submittedAt) < Date.parse(to))
     .filter((job) => states === null || states.has(accountedState(job)))
-    .map((job) => (options.has('--truncate') ? truncated(job, from, to) : job))
+    .map(cut)
     .sort((a, b) => numberOf(a.id) - numberOf(b.id));
+  const isWhole = options.has('--allocations');
+  const isDerived = columns.some(({ field }) => field === 'derivedexitcode');
+  const steps = isWhole && !isDerived ? new Map<string, Step[]>() : await stepsOf(jobs);
+  const recorded = (job: Job): Row[] =>
+    (steps.get(job.id) ?? []).map((step) => {
+      const row = rowOfStep(job, step, nowMs);
+      return { ...row, job: cut(row.job) };
+    });
   if (options.has('--json')) {
-    const shown = jobs.map((job) => accountedJob({ job, nowMs }, accountedState(job)));
+    const shown = jobs.map((job) => accountedJob({ job, nowMs }, accountedState(job), recorded(job)));
     print(jsonOf('slurmdbd', name, { jobs: shown }));
     return 0;
   }
-  warnOfSteps(found.steps, name);
-  const isWhole = options.has('--allocations');
-  const each = jobs.flatMap((job) => rowsOf(job, nowMs, found.steps.get(numberOf(job.id)), isWhole));
+  warnOfSteps(jobs, found.steps, name);
+  const each = jobs.flatMap((job) => {
+    const own = steps.get(job.id) ?? [];
+    const rows = rowsOf(job, nowMs, found.steps.get(numberOf(job.id)), isWhole, recorded(job));
+    return own.length > 0 ? rows.map((row) => ({ ...row, derived: derivedExit(own) })) : rows;
+  });
   const rows = options.has('--array') ? each : together(each, columns);
   const inUnits = unitsOf(options);
   const value =
@@ -509,7 +538,7 @@ export const sstat: Run = async (words, name) => {
       name,
       `what these jobs use is not known while they run: ${unknown.join(', ')}. When they have ended: see sacct`,
     );
-  warnOfSteps(steps, name);
+  warnOfSteps(running, steps, name);
   const nowMs = Date.now();
   const cell = (row: Row, field: string): string => {
     const use = uses.get(row.job.id);

@@ -24,6 +24,8 @@ interface Task {
 interface Machine {
   name: string;
   host: string;
+  /** Of the job. */
+  tasks: number;
 }
 
 /** The machines of the job, in order. */
@@ -38,7 +40,7 @@ function machinesOf(env: Readonly<Record<string, string | undefined>>): Machine[
   return machines.map(({ name, tasks }) => {
     const host = hosts[first] ?? '';
     first += tasks;
-    return { name, host };
+    return { name, host, tasks };
   });
 }
 
@@ -105,7 +107,12 @@ export async function runStep(asked: Asked, command: string, args: readonly stri
   };
   const step = new Step(asked, [command, ...args], variables, machines, entry.number);
   const name = (asked.name ?? basename(command)).slice(0, MAX.nameChars);
-  const noteEnd = entry.note({ name, tasks: count, machines: used, cpus });
+  const noteEnd = entry.note({
+    name,
+    tasks: count,
+    machines: used,
+    cpus: allocated(asked, cpus, machines, env),
+  });
   let end: TaskEnd = { code: 1, signal: null };
   try {
     end = await step.run(tasks);
@@ -131,6 +138,17 @@ function counted(perNode: readonly number[]): string {
     else runs.push([tasks, 1]);
   }
   return runs.map(([tasks, times]) => (times > 1 ? `${tasks}(x${times})` : String(tasks))).join(',');
+}
+
+/** As Slurm counts it: a step has all CPUs that the job has on its machines, unless it says that it takes no more than it asks for. */
+function allocated(
+  { stepExclusive, cpusPerTask }: Asked,
+  askedFor: number,
+  machines: readonly Machine[],
+  env: Readonly<Record<string, string | undefined>>,
+): number {
+  if (stepExclusive || cpusPerTask !== undefined) return askedFor;
+  return machines.reduce((sum, { tasks }) => sum + tasks, 0) * Number(env.SWITCHYARD_CPUS_PER_TASK ?? 1);
 }
 
 const cpusOf = (env: Readonly<Record<string, string | undefined>>): number =>

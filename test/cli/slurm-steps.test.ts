@@ -1,6 +1,14 @@
 /** Steps: `srun` in jobs, on the machines that one agent serves. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -11,7 +19,7 @@ import { commandsOf } from './slurm-commands.js';
 const home = mkdtempSync(join(tmpdir(), 'switchyard-slurm-steps-'));
 const [here, bin] = [join(home, 'here'), join(home, 'bin')];
 let service: Service;
-const { shell } = commandsOf({ bin, here, home, url: () => service.url });
+const { shell, said: print } = commandsOf({ bin, here, home, url: () => service.url });
 
 beforeAll(async () => {
   mkdirSync(here);
@@ -134,4 +142,102 @@ it('says which machine it cannot reach, on another host', async () => {
       'srun: error: machine b is on another host (two), where steps cannot be started: use -N 1, launch with mpirun, or submit with `switchyard submit --tasks 2`\n',
   });
   expect(await shell(`${env} srun -N 1 echo here`)).toMatchObject({ code: 0, stdout: 'here\n' });
+});
+
+/** The ID of a job with such a script, when it has ended. */
+async function ended(options: string, ...lines: string[]): Promise<string> {
+  writeFileSync(join(here, 'job.sh'), `${['#!/bin/bash', `PATH=${bin}:$PATH`, ...lines].join('\n')}\n`);
+  const { stdout } = await shell(`sbatch --parsable -W -o out.txt --mem=100M ${options} job.sh`);
+  return stdout.trim();
+}
+
+it('leaves a record of each step, which sacct shows as Slurm does', async () => {
+  const id = await ended(
+    '-N 2 -J several',
+    "echo 'exit $SLURM_PROCID' >one; chmod +x one",
+    'srun ./one',
+    "srun -n 1 -N 1 -J named sh -c 'exit 3'",
+    "srun -n 1 -N 1 -c 1 sh -c 'kill -KILL $$'",
+    'srun -n 1 -N 1 --exact sh -c "kill -TERM \\$\\$"',
+    'srun -n 1 -N 1 nosuchprogram',
+    'srun sleep 600 & sleep 1',
+    'srun true',
+    // The job ends, and with it the step that goes on.
+    'true',
+  );
+  const fields = 'JobID,JobName,AllocCPUS,NTasks,NNodes,NodeList,State,ExitCode,Partition,User';
+  expect(await print(`sacct -n -P -j ${id} -o ${fields}`)).toBe(
+    [
+      `${id}|several|2||2|n1,n2|COMPLETED|0:0|pair|admin`,
+      `${id}.batch|batch|2|2|2|n1,n2|COMPLETED|0:0||`,
+      `${id}.0|one|2|2|2|n1,n2|FAILED|1:0||`,
+      `${id}.1|named|1|1|1|n1|FAILED|3:0||`,
+      `${id}.2|sh|1|1|1|n1|CANCELLED|0:9||`,
+      `${id}.3|sh|1|1|1|n1|CANCELLED|0:15||`,
+      `${id}.4|nosuchprogram|1|1|1|n1|FAILED|2:0||`,
+      `${id}.5|sleep|2|2|2|n1,n2|CANCELLED|0:9||`,
+      `${id}.6|true|2|2|2|n1,n2|COMPLETED|0:0||`,
+    ].join('\n'),
+  );
+  expect(await print(`sacct -n -P -X -j ${id} -o JobID,DerivedExitCode`)).toBe(`${id}|3:0`);
+  expect(await print(`sacct -n -P -j ${id} -o DerivedExitCode,JobID | head -3`)).toBe(
+    `3:0|${id}\n|${id}.batch\n|${id}.0`,
+  );
+  const rows = (await print(`sacct -j ${id}.0,${id}.2,${id}.9 -o JobID,State`)).split('\n');
+  expect(rows.slice(2).map((row) => row.split(/\s+/).slice(0, 2))).toEqual([
+    [`${id}.0`, 'FAILED'],
+    [`${id}.2`, 'CANCELLED'],
+  ]);
+  expect(await print(`sacct -n -p -j ${id}.1 -o JobIDRaw,ElapsedRaw`)).toMatch(
+    new RegExp(`^${id}\\.1\\|\\d+\\|$`),
+  );
+  const [from, to, begun, over] = (
+    await print(`sacct -n -P -j ${id},${id} -o Start,End | sed -n '1p;3p' | tr '\\n' '|'`)
+  ).split('|');
+  expect([from! <= begun!, begun! <= over!, over! <= to!]).toEqual([true, true, true]);
+  const { jobs } = JSON.parse(await print(`sacct --json -j ${id}`)) as {
+    jobs: { steps: { step: object; state: string[]; tasks: object; exit_code: { return_code: object } }[] }[];
+  };
+  expect(jobs[0]!.steps).toHaveLength(8);
+  expect(jobs[0]!.steps[2]).toMatchObject({
+    step: { id: `${id}.1`, name: 'named' },
+    ...{ state: ['FAILED'], tasks: { count: 1 }, nodes: { list: ['n1'] } },
+    exit_code: { status: ['ERROR'], return_code: { number: 3 } },
+  });
+});
+
+it('shows the first thousand steps of a job, all of them on request', async () => {
+  const noted =
+    '{"number":%d,"name":"a","tasks":1,"machines":1,"cpus":1,"startedAtMs":1,"endedAtMs":2,"exitCode":0,"signal":null}';
+  const id = await ended(
+    '',
+    'srun true',
+    `for i in $(seq 1 1100); do printf '${noted}\\n' $i; done >>"$SWITCHYARD_STEPS/records"`,
+  );
+  const shown = (await print(`sacct -n -P -j ${id} -o JobID`)).split('\n');
+  expect(shown).toEqual([id, `${id}.batch`, ...Array.from({ length: 1000 }, (_, i) => `${id}.${i}`)]);
+});
+
+it('is part of the batch step until its job has ended, and of a job that is stopped it was ended with it', async () => {
+  const id = (
+    await print(
+      'sbatch --parsable --mem=100M -o out.txt',
+      `#!/bin/bash\n${bin}/srun sh -c 'touch begun; exec sleep 600'\n`,
+    )
+  ).trim();
+  const steps = () => shell(`sacct -n -P -j ${id}.0 -o JobID,State`);
+  await until(
+    async () => (await shell(`squeue -h -j ${id} -o %T`)).stdout,
+    (state) => state === 'RUNNING\n',
+  );
+  expect(await steps()).toEqual({
+    ...{ code: 0, stdout: `${id}.0|RUNNING\n` },
+    stderr: `sacct: warning: ${id}.0: steps are recorded when their job has ended; shown is all that the job runs\n`,
+  });
+  await until(
+    async () => existsSync(join(here, 'begun')),
+    (begun) => begun,
+  );
+  await print(`scancel ${id}`);
+  await until(steps, ({ stdout, stderr }) => stderr === '' && stdout === `${id}.0|CANCELLED\n`);
 });

@@ -1,0 +1,77 @@
+/** Steps of jobs that have ended, as sacct shows them. */
+import { ask } from './ask.js';
+import { SlurmStepsDocument, type SlurmStepsQuery } from './documents.gql.js';
+import type { Row } from './fields.js';
+import { hasEnded, type Job } from './jobs.js';
+
+type Page = SlurmStepsQuery['jobs']['nodes'][number]['runs'][number]['steps'];
+export type Step = Page['nodes'][number];
+
+/** Jobs in one question, and the first steps of each: as many as one request may cost. Of few jobs there are more. */
+const [JOBS_PAGE, STEPS_PAGE, MORE_PAGE] = [300, 50, 1000];
+
+/** By job, those of its latest run, in order. */
+export async function stepsOf(jobs: readonly Job[]): Promise<ReadonlyMap<string, readonly Step[]>> {
+  const ids = jobs.filter((job) => hasEnded(job) && job.startedAt !== null).map(({ id }) => id);
+  const found = new Map<string, readonly Step[]>();
+  for (let from = 0; from < ids.length; from += JOBS_PAGE) {
+    const some = ids.slice(from, from + JOBS_PAGE);
+    const { jobs } = await ask(SlurmStepsDocument, { ids: some, first: JOBS_PAGE, steps: STEPS_PAGE });
+    for (const { id, runs } of jobs.nodes) {
+      const all: Step[] = [];
+      for (let page = runs.at(-1)?.steps; page; page = await behind(id, page)) all.push(...page.nodes);
+      // Tasks that are started separately each count their own; Slurm has no such jobs.
+      found.set(
+        id,
+        all.filter(({ task }) => task === 0),
+      );
+    }
+  }
+  return found;
+}
+
+async function behind(id: string, { pageInfo }: Page): Promise<Page | undefined> {
+  if (!pageInfo.hasNextPage) return undefined;
+  const variables = { ids: [id], first: 1, steps: MORE_PAGE, after: pageInfo.endCursor };
+  return (await ask(SlurmStepsDocument, variables)).jobs.nodes[0]?.runs.at(-1)?.steps;
+}
+
+/** `CODE:SIGNAL`. What ended with its run was killed. */
+function exitOfStep({ exitCode, signal }: Step): [code: number, signal: number] {
+  if (exitCode === null) return [0, 9];
+  return signal === null ? [exitCode, 0] : [0, exitCode > 128 ? exitCode - 128 : 9];
+}
+
+/** A step as a row: what a job would be that had only done this. */
+export function rowOfStep(job: Job, step: Step, nowMs: number): Row {
+  const { startedAt, machines, name, cpus, tasks } = step;
+  const [code, signal] = exitOfStep(step);
+  const state = signal > 0 ? 'CANCELLED' : code > 0 ? 'FAILED' : 'COMPLETED';
+  const runs = job.runs?.map((run) => ({
+    ...{ ...run, cpuS: null, peakMemoryMb: null },
+    ...{ allocations: run.allocations.slice(0, machines), nodes: run.nodes.slice(0, machines) },
+  }));
+  const times = {
+    startedAt,
+    submittedAt: startedAt,
+    eligibleAt: startedAt,
+    endedAt: step.endedAt ?? job.endedAt,
+  };
+  return {
+    job: { ...job, ...times, ...{ state, cause: null, cpus, tasks }, ...(runs && { runs }) },
+    nowMs,
+    step: String(step.number),
+    ended: { name, exit: `${code}:${signal}` },
+  };
+}
+
+/** The exit code of a job that stands for those of its steps: the highest. */
+export function derivedExit(steps: readonly Step[]): string {
+  const [code, signal] = steps
+    .map(exitOfStep)
+    .reduce(
+      (most, one) => (one[0] > most[0] || (one[0] === most[0] && one[1] > most[1]) ? one : most),
+      [0, 0],
+    );
+  return `${code}:${signal}`;
+}
