@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { pathOf, SUITES } from './scripts/suites.mjs';
 import { PATIENCE_MS, TEST_MS } from './test/support/patience.js';
+import { lucide } from './web/lucide.mjs';
 
 /** Tests of whole processes go first: at the end one of them alone would keep the others waiting. */
 class ProcessesFirst extends BaseSequencer {
@@ -32,6 +33,7 @@ const left = Object.values(SUITES)
 
 /** What all kinds have in common. */
 const common = {
+  plugins: [lucide],
   // graphql 16 comes twice, and vite takes the other copy than Node does for Apollo: they would not know each other's types.
   resolve: { alias: [{ find: /^graphql$/, replacement: 'graphql/index.js' }] },
   test: {

@@ -7,6 +7,9 @@ import {
   Link,
   lazyRouteComponent,
 } from '@tanstack/react-router';
+import { Shell } from './shell/shell';
+import type { Search } from './ui/address';
+import { Button } from './ui/controls';
 import {
   Activity,
   ChartColumn,
@@ -20,10 +23,7 @@ import {
   Server,
   SlidersHorizontal,
   Users,
-} from 'lucide-react';
-import { Shell } from './shell/shell';
-import type { Search } from './ui/address';
-import { Button } from './ui/controls';
+} from './ui/icons';
 import { Empty, Page, Problem } from './ui/show';
 
 function Failed({ error: thrown, reset }: ErrorComponentProps) {

@@ -1,9 +1,10 @@
 /** A link at which a user sets a password: made, and shown once. */
-import { Copy } from 'lucide-react';
+
 import { useState } from 'react';
 import { useAction } from '../api/data';
 import { Button, Dialog } from '../ui/controls';
 import { copy } from '../ui/copy';
+import { Copy } from '../ui/icons';
 import { At } from '../ui/show';
 import { told } from '../ui/toast';
 import { InviteUserDocument } from './invitation.gql';

@@ -1,6 +1,6 @@
 /** The portal's menu: each route (routes.tsx) says where it is in it. */
 import { useRouter } from '@tanstack/react-router';
-import { type LucideIcon, Terminal } from 'lucide-react';
+import { type Icon, Terminal } from '../ui/icons';
 import type { UserRole } from './shell.gql';
 import { useViewer } from './viewer';
 
@@ -9,7 +9,7 @@ const SECTIONS = ['Work', 'Grid', 'Scheduling', 'Administration'] as const;
 interface MenuEntry {
   section: (typeof SECTIONS)[number];
   label: string;
-  icon: LucideIcon;
+  icon: Icon;
   /** Offered from this role on. */
   role?: UserRole;
 }

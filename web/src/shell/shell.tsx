@@ -1,6 +1,5 @@
 /** What is around every page: the way to the others, who is signed in, and whether news arrive. */
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
-import { LogOut, Menu as MenuIcon, Monitor, Moon, Plus, Search, Sun, WifiOff, X } from 'lucide-react';
 import { Suspense, useEffect, useRef, useState } from 'react';
 import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
 import { useFollow, useThrottled } from '../api/data';
@@ -8,6 +7,7 @@ import { type Connection, connection } from '../api/service';
 import { useStore } from '../api/store';
 import { Button, MenuButton } from '../ui/controls';
 import { words } from '../ui/format';
+import { LogOut, Menu as MenuIcon, Monitor, Moon, Plus, Search, Sun, WifiOff, X } from '../ui/icons';
 import { Empty, Page, Skeleton } from '../ui/show';
 import { theme } from '../ui/theme';
 import { Toasts } from '../ui/toast';

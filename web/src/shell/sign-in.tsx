@@ -1,10 +1,10 @@
-import { KeyRound, LogIn } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { createGraphqlClient, messageOf } from '../api/client';
 import { serviceFor } from '../api/service';
 import { session } from '../api/session';
 import { useStore } from '../api/store';
 import { Button, TextInput } from '../ui/controls';
+import { KeyRound, LogIn } from '../ui/icons';
 import { Logo } from './logo';
 import { ViewerDocument } from './shell.gql';
 import { askSignInBy, signInByPassword } from './sign-in-by';

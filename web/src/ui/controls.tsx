@@ -1,5 +1,5 @@
 /** Buttons, fields, menus and dialogs: React Aria's behavior, our looks. */
-import { ChevronDown, X } from 'lucide-react';
+
 import { type ReactNode, useEffect, useId, useRef } from 'react';
 import {
   Button as AriaButton,
@@ -24,6 +24,7 @@ import {
   ToggleButtonGroup,
   TooltipTrigger,
 } from 'react-aria-components';
+import { ChevronDown, X } from './icons';
 
 type Variant = 'normal' | 'primary' | 'danger' | 'quiet';
 

@@ -3,7 +3,6 @@
  * Ctrl or + and − zoom, the strip below shows the whole and selects a part. Shift with the arrow keys goes from bar to bar, Enter opens one.
  */
 import './gantt.css';
-import { Minus, Plus, RotateCcw } from 'lucide-react';
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState } from 'react';
 import { useStore } from '../api/store';
 import { DRAG_PX, type Point, useDrag, useWheel, useWidth } from './canvas';
@@ -23,6 +22,7 @@ import {
   timesOf,
   usageOver,
 } from './gantt-layout';
+import { Minus, Plus, RotateCcw } from './icons';
 import { useNow } from './now';
 
 /** From here on a click on the strip is a selection. */

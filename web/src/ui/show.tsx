@@ -1,11 +1,12 @@
 /** How things look: states, numbers, times, tables, and what stands where there is nothing yet. */
-import { AlertTriangle, CircleOff, RotateCw } from 'lucide-react';
+
 import { type CSSProperties, type ReactNode, useEffect, useRef } from 'react';
 import type { CombinedError } from 'urql';
 import { codeOf, messageOf } from '../api/client';
 import type { JobState } from '../api/states.gql';
 import { Button } from './controls';
 import { causeOf, count, duration, instant, lower, moment, words } from './format';
+import { AlertTriangle, CircleOff, RotateCw } from './icons';
 import { useNow } from './now';
 
 export function StateBadge({ state, cause }: { state: JobState; cause?: string | null | undefined }) {

@@ -1,7 +1,8 @@
 /** Short notices of what was done, or could not be. */
-import { CheckCircle2, X, XCircle } from 'lucide-react';
+
 import { createStore, useStore } from '../api/store';
 import { Button } from './controls';
+import { CheckCircle2, X, XCircle } from './icons';
 
 interface Toast {
   id: number;

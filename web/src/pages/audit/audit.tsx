@@ -1,12 +1,12 @@
 /** The audit log: who has done what to what, with what was before and after. */
 import { Link } from '@tanstack/react-router';
-import { ClipboardList } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { useData } from '../../api/data';
 import { Button, TextInput } from '../../ui/controls';
 import { Differences } from '../../ui/differences';
 import { differences } from '../../ui/document';
 import { numberOf, plural, words } from '../../ui/format';
+import { ClipboardList } from '../../ui/icons';
 import { At, Card, Empty, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { AuditLogDocument, type AuditLogQuery } from './audit.gql';
 

@@ -1,7 +1,6 @@
 /** Datasets and where their copies lie; the network between the sites, as it was measured. */
 import './data.css';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { ArrowRightLeft, Database, Plus, Waypoints } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { useStore } from '../../api/store';
@@ -13,6 +12,7 @@ import { changeColumn } from '../../ui/change-column';
 import { Chart } from '../../ui/chart';
 import { Button, Check, Dialog, TabBar, TextInput } from '../../ui/controls';
 import { figure, megabytes, percent } from '../../ui/format';
+import { ArrowRightLeft, Database, Plus, Waypoints } from '../../ui/icons';
 import { useNow } from '../../ui/now';
 import {
   Ago,

@@ -1,7 +1,6 @@
 /** The jobs of a group and what they need of one another, live: drawn, and as a list. */
 import './graph.css';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { Maximize2, Minus, Plus, RotateCcw } from 'lucide-react';
 import { type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { ask } from '../../api/client';
 import { useData, useFollow, useThrottled } from '../../api/data';
@@ -12,6 +11,7 @@ import { useDrag, useWheel, useWidth } from '../../ui/canvas';
 import { colorChanges } from '../../ui/colors';
 import { Button } from '../../ui/controls';
 import { count, numberOf, plural, TERMINAL } from '../../ui/format';
+import { Maximize2, Minus, Plus, RotateCcw } from '../../ui/icons';
 import { At, Badge, Card, Empty, Loaded, Page, Skeleton, StateBadge, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { beside, drawGraph, labelOf, nodeAt, type View, type Way } from './drawn';

@@ -1,11 +1,12 @@
 /** Files that the service keeps of the latest run, and those on their way. */
-import { Download } from 'lucide-react';
+
 import { useEffect, useState } from 'react';
 import { fetchFile } from '../../api/client';
 import { useData } from '../../api/data';
 import { Button } from '../../ui/controls';
 import { download } from '../../ui/download';
 import { bytes, percent, TERMINAL } from '../../ui/format';
+import { Download } from '../../ui/icons';
 import { At, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { useAskAfterEnd } from './after-end';

@@ -1,6 +1,5 @@
 import './job.css';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { Copy, Pause, Pencil, Play, RotateCcw, SquareX, TrendingUp } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import {
   commandLine,
@@ -38,6 +37,7 @@ import {
   WAITING,
   words,
 } from '../../ui/format';
+import { Copy, Pause, Pencil, Play, RotateCcw, SquareX, TrendingUp } from '../../ui/icons';
 import {
   At,
   Badge,

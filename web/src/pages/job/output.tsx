@@ -1,11 +1,12 @@
 /** What a run wrote, followed while it runs. */
-import { Download } from 'lucide-react';
+
 import { type RefObject, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useData } from '../../api/data';
 import { createSetting, useStore } from '../../api/store';
 import { Button, Choice, Segments, TextInput, Toggle } from '../../ui/controls';
 import { download } from '../../ui/download';
 import { bytes, numberOf, TERMINAL } from '../../ui/format';
+import { Download } from '../../ui/icons';
 import { Card, Loaded, Skeleton } from '../../ui/show';
 import { useAskAfterEnd } from './after-end';
 import { FOUND_MAX, Found, placesOf } from './found';

@@ -1,10 +1,10 @@
 /** Jobs that match, counted by one of their values: each leads to the list of its jobs. */
 import { Link } from '@tanstack/react-router';
-import { ListChecks } from 'lucide-react';
 import { useData } from '../../api/data';
 import type { JobFilter } from '../../parts/job-rows.gql';
 import type { Search } from '../../ui/address';
 import { causeOf, count, percent, words } from '../../ui/format';
+import { ListChecks } from '../../ui/icons';
 import { Bar, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { type JobCountBy, JobCountsDocument, type JobCountsQuery } from './counts.gql';
 

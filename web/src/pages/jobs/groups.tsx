@@ -1,11 +1,11 @@
 /** Bulk groups: many jobs of one template, and how far they have come. */
 import { Link, useParams } from '@tanstack/react-router';
-import { Layers } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData, useFollow } from '../../api/data';
 import { ENDED_STATES, type JobState, LIVE_STATES, WAITING_STATES } from '../../api/states.gql';
 import { Button, Dialog } from '../../ui/controls';
 import { count, numberOf, percent, plural, words } from '../../ui/format';
+import { Layers } from '../../ui/icons';
 import { Ago, Badge, Card, Empty, Loaded, Page, Parts, Skeleton, StateBadge, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import {

@@ -1,6 +1,5 @@
 import './jobs.css';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { Bookmark, Columns3, Download, Filter, ListChecks, MoreHorizontal, X } from 'lucide-react';
 import { memo, useCallback, useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react';
 import { Button as AriaButton, Dialog as AriaDialog, DialogTrigger, Popover } from 'react-aria-components';
 import { useData } from '../../api/data';
@@ -11,6 +10,7 @@ import { useViewer } from '../../shell/viewer';
 import type { Search } from '../../ui/address';
 import { Button, Check, Choice, Dialog, MenuButton, Segments, TextInput } from '../../ui/controls';
 import { COUNT_MAX, causeOf, count, moment, plural, words } from '../../ui/format';
+import { Bookmark, Columns3, Download, Filter, ListChecks, MoreHorizontal, X } from '../../ui/icons';
 import { Empty, Page, Problem, Skeleton } from '../../ui/show';
 import { toast } from '../../ui/toast';
 import { columnsOf, DEFAULT_COLUMNS, JOB_COLUMNS } from './columns';

@@ -1,6 +1,5 @@
 /** Pools of licenses and of other resources that are counted for a site or the grid: how much is in use, and who waits for some. */
 import { Link } from '@tanstack/react-router';
-import { KeyRound, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { PENDING_STATES } from '../../api/states.gql';
@@ -10,6 +9,7 @@ import { changeColumn } from '../../ui/change-column';
 import { UseChart } from '../../ui/chart';
 import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
 import { count, counted, percent, plural } from '../../ui/format';
+import { KeyRound, Plus } from '../../ui/icons';
 import { Bar, Card, Empty, Lasted, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { useSpan } from '../../ui/span';
 import { told } from '../../ui/toast';

@@ -1,7 +1,6 @@
 /** The first page of a service that has had no job: what it is, and the first steps, each done here. */
 import './begin.css';
 import { Link } from '@tanstack/react-router';
-import { Copy, Play, Server, UserPlus } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { type Invitation, useInvitation } from '../../parts/invitation';
@@ -10,6 +9,7 @@ import { useViewer } from '../../shell/viewer';
 import { Button, TextInput } from '../../ui/controls';
 import { copy } from '../../ui/copy';
 import { numberOf, plural, TERMINAL } from '../../ui/format';
+import { Copy, Play, Server, UserPlus } from '../../ui/icons';
 import { At, Card, Loaded, Skeleton, StateBadge } from '../../ui/show';
 import { told } from '../../ui/toast';
 import {

@@ -1,6 +1,5 @@
 import './overview.css';
 import { Link, Navigate, useRouterState } from '@tanstack/react-router';
-import { AlertTriangle, MapPin, PlugZap, Send } from 'lucide-react';
 import { lazy, type ReactNode, Suspense, useEffect, useMemo, useState } from 'react';
 import { useData, useThrottled } from '../../api/data';
 import { LIVE_STATES, PENDING_STATES } from '../../api/states.gql';
@@ -20,6 +19,7 @@ import {
   plural,
   words,
 } from '../../ui/format';
+import { AlertTriangle, MapPin, PlugZap, Send } from '../../ui/icons';
 import { useNow } from '../../ui/now';
 import {
   Ago,

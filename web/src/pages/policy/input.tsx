@@ -1,8 +1,9 @@
 /** One field of a policy, as the service describes it (`policyKinds`): what it does not accept is said here. */
-import { Plus, Trash2 } from 'lucide-react';
+
 import { useState } from 'react';
 import type { PlainFieldPartsFragment, PolicyFieldPartsFragment } from '../../api/kinds.gql';
 import { Button, Check, Choice, TextInput } from '../../ui/controls';
+import { Plus, Trash2 } from '../../ui/icons';
 
 /** Within a table there is no other. */
 type Field = PlainFieldPartsFragment & Partial<Pick<PolicyFieldPartsFragment, 'fields'>>;

@@ -1,7 +1,6 @@
 /** The policy: every setting explained, tried on recorded jobs before it is put in force, with its history. */
 import './policy.css';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { FlaskConical, Undo2 } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import { useAction, useData, useFollow, useThrottled } from '../../api/data';
 import {
@@ -21,6 +20,7 @@ import { Button, Choice, Dialog, Segments, TabBar, TextInput } from '../../ui/co
 import { Differences } from '../../ui/differences';
 import { at, type Document, differences, withValue } from '../../ui/document';
 import { percent, plural } from '../../ui/format';
+import { FlaskConical, Undo2 } from '../../ui/icons';
 import { At, Badge, Bar, Card, Empty, Loaded, Page, Problem, Skeleton } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { Input } from './input';

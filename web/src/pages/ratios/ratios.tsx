@@ -1,6 +1,5 @@
 /** How applications spend their run time, as their runs have shown. */
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { Activity } from 'lucide-react';
 import { useEffect, useMemo, useState } from 'react';
 import { ask } from '../../api/client';
 import { useData, useFollow } from '../../api/data';
@@ -8,6 +7,7 @@ import type { Search } from '../../ui/address';
 import { Chart } from '../../ui/chart';
 import { Segments, TextInput } from '../../ui/controls';
 import { count, duration, figure, numberOf, percent } from '../../ui/format';
+import { Activity } from '../../ui/icons';
 import { At, Card, type Column, Empty, Facts, Page, Parts, Problem, Skeleton, Table } from '../../ui/show';
 import {
   type PointFragment,

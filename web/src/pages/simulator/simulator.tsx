@@ -1,7 +1,6 @@
 /** What-ifs: policies tried on recorded jobs before they are put in force. */
 import '../../parts/simulation.css';
 import { Link, useNavigate, useParams } from '@tanstack/react-router';
-import { FlaskConical, Plus, Upload } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { FileTrigger } from 'react-aria-components';
 import { useAction, useData, useFollow, useThrottled } from '../../api/data';
@@ -21,6 +20,7 @@ import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
 import { Differences } from '../../ui/differences';
 import { at, type Document, differences } from '../../ui/document';
 import { count, duration, numberOf, percent, plural, words } from '../../ui/format';
+import { FlaskConical, Plus, Upload } from '../../ui/icons';
 import {
   Ago,
   At,

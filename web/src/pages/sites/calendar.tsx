@@ -1,9 +1,9 @@
-import { Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { useViewer } from '../../shell/viewer';
 import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
 import { count, duration, megabytes, moment, plural } from '../../ui/format';
+import { Plus } from '../../ui/icons';
 import { useNow } from '../../ui/now';
 import { At, Badge, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';

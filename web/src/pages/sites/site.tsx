@@ -1,6 +1,5 @@
 import './site.css';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { MoreHorizontal, Plus } from 'lucide-react';
 import { type ReactNode, useEffect, useMemo, useState } from 'react';
 import { useAction, useData, useFollow, useThrottled } from '../../api/data';
 import { LIVE_STATES } from '../../api/states.gql';
@@ -23,6 +22,7 @@ import {
   percent,
   plural,
 } from '../../ui/format';
+import { MoreHorizontal, Plus } from '../../ui/icons';
 import {
   Ago,
   Badge,

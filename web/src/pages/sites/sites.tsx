@@ -1,5 +1,4 @@
 import { Link, useNavigate } from '@tanstack/react-router';
-import { Plus, Server } from 'lucide-react';
 import { useEffect, useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { useStore } from '../../api/store';
@@ -7,6 +6,7 @@ import { gridChanges } from '../../shell/feed';
 import { useViewer } from '../../shell/viewer';
 import { Button, Dialog, TextInput } from '../../ui/controls';
 import { count } from '../../ui/format';
+import { Plus, Server } from '../../ui/icons';
 import { Ago, Bar, Card, Empty, Loaded, Page, PlaceBadge, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { RegisterSiteDocument, SitesDocument } from './sites.gql';

@@ -1,10 +1,11 @@
 /** Where a job would go, while it is being written. */
-import { Compass } from 'lucide-react';
+
 import { type ReactNode, useEffect, useState } from 'react';
 import { ask, Refused } from '../../api/client';
 import { Candidates, TermList } from '../../parts/terms';
 import type { PlacementPartsFragment } from '../../parts/terms.gql';
 import { duration, instant, moment } from '../../ui/format';
+import { Compass } from '../../ui/icons';
 import { Badge, Card, Empty, Problem, Skeleton } from '../../ui/show';
 import { type JobInput, PreviewDocument } from './submit.gql';
 

@@ -1,6 +1,5 @@
 import './submit.css';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { Send } from 'lucide-react';
 import { useRef, useState } from 'react';
 import { parseArray } from '../../../../src/words/index';
 import { ask } from '../../api/client';
@@ -10,6 +9,7 @@ import { useViewer } from '../../shell/viewer';
 import type { Search } from '../../ui/address';
 import { Button } from '../../ui/controls';
 import { count, numberOf, plural } from '../../ui/format';
+import { Send } from '../../ui/icons';
 import { Page, Problem } from '../../ui/show';
 import { toast } from '../../ui/toast';
 import { arrayInputs } from './draft';

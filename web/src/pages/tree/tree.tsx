@@ -1,10 +1,10 @@
 /** The tree of schedulers: who holds how many jobs, and how they flow from the root to the sites. */
 import './tree.css';
 import { Link } from '@tanstack/react-router';
-import { ArrowDown } from 'lucide-react';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useData, useFollow } from '../../api/data';
 import { COUNT_MAX, count, counted, figure, plural } from '../../ui/format';
+import { ArrowDown } from '../../ui/icons';
 import { Badge, Bar, Card, Loaded, Page, PlaceBadge, Skeleton, Table } from '../../ui/show';
 import { Channels } from './channels';
 import { Federation } from './federation';

@@ -1,6 +1,5 @@
 /** What the grid did over time, and who used it. */
 import { Link } from '@tanstack/react-router';
-import { ChartColumn, Download } from 'lucide-react';
 import { useState } from 'react';
 import { resourceWritten } from '../../../../src/words/index';
 import { useData } from '../../api/data';
@@ -11,6 +10,7 @@ import { Button, Choice, Segments } from '../../ui/controls';
 import { csvLine } from '../../ui/csv';
 import { download } from '../../ui/download';
 import { count, duration, figure, percent } from '../../ui/format';
+import { ChartColumn, Download } from '../../ui/icons';
 import { Bar, Card, Empty, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { type Span, useSpan } from '../../ui/span';
 import {

@@ -1,7 +1,6 @@
 /** One user: what they may do, what they use, their keys, and where events of their jobs are sent. */
 import './users.css';
 import { Link, useParams } from '@tanstack/react-router';
-import { Copy, Plus } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { LIVE_STATES, PENDING_STATES } from '../../api/states.gql';
@@ -11,6 +10,7 @@ import { useViewer } from '../../shell/viewer';
 import { Button, Check, Choice, Dialog, TextInput } from '../../ui/controls';
 import { copy } from '../../ui/copy';
 import { count, counted, duration, figure, words } from '../../ui/format';
+import { Copy, Plus } from '../../ui/icons';
 import { Ago, At, Badge, Card, Empty, Facts, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import { SignInOf } from './sign-in';

@@ -1,12 +1,12 @@
 /** Users, their quotas, and who is ahead of whom in the meta-queues. */
 import './users.css';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { Plus, Scale, Users as UsersIcon } from 'lucide-react';
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { useViewer } from '../../shell/viewer';
 import { Button, Choice, Dialog, TextInput } from '../../ui/controls';
 import { count, duration, figure, plural, words } from '../../ui/format';
+import { Plus, Scale, Users as UsersIcon } from '../../ui/icons';
 import { Badge, Bar, Card, Empty, Loaded, Page, Skeleton, Table } from '../../ui/show';
 import { told } from '../../ui/toast';
 import {

@@ -1,9 +1,10 @@
 /** Where a user has events of jobs sent: list, add, try, stop, remove. */
-import { Copy, Plus } from 'lucide-react';
+
 import { useState } from 'react';
 import { useAction, useData } from '../../api/data';
 import { Button, Check, Dialog, TextInput } from '../../ui/controls';
 import { duration } from '../../ui/format';
+import { Copy, Plus } from '../../ui/icons';
 import { Ago, Badge, Card, Empty, Loaded, Skeleton, Table } from '../../ui/show';
 import { toast, told } from '../../ui/toast';
 import {
