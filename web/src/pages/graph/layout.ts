@@ -26,11 +26,12 @@ const LAYERED_MAX = 1_000;
 
 /** By ELK, in a worker: nothing waits for it. Its library and the worker come when they are first needed. */
 export async function layoutOf(nodes: readonly GraphNode[]): Promise<GraphLayout> {
-  const [{ default: ELK }, { default: ElkWorker }] = await Promise.all([
+  const [{ default: ELK }, { default: worker }] = await Promise.all([
     import('elkjs/lib/elk-api'),
-    import('elkjs/lib/elk-worker.min.js?worker'),
+    // As it is: to bundle what is bundled takes as long as the rest of the portal.
+    import('elkjs/lib/elk-worker.min.js?url'),
   ]);
-  const elk = new ELK({ workerFactory: () => new ElkWorker() });
+  const elk = new ELK({ workerFactory: () => new Worker(worker) });
   try {
     return await layoutBy(elk, nodes);
   } finally {
