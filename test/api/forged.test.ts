@@ -21,10 +21,13 @@ import { part } from '../support/seed.js';
 import { unique, withApi } from './support/api.js';
 import { type Followed, follow } from './support/follow.js';
 import { sample } from './support/sample.js';
+import { schedule } from './support/schedule.js';
 
 const api = withApi();
 const schema = buildSchema(readFileSync(SCHEMA_FILE, 'utf8'));
 const keys: Partial<Record<UserRole, string>> = {};
+/** A job that has a run. */
+let begun = '';
 /** Ids of what there is, and of what there could be, by the names that arguments have for them. */
 const good: Record<string, string> = {};
 
@@ -35,7 +38,19 @@ beforeAll(async () => {
   keys.ADMIN = api.adminKey;
   for (const role of ['AGENT', 'PEER'] as const)
     keys[role] = (await api.user(role, unique('forger'), createSite.site.id)).key;
+  await api.must(
+    'mutation ($siteId: ID!) { createMachine(input: { siteId: $siteId, name: "m", cpus: 1, memoryMb: 1 }) { machine { id } } }',
+    { siteId: createSite.site.id },
+  );
   const agent = await api.serve(createSite.site.id, keys.AGENT!);
+  const { submitJobs } = await api.must<{ submitJobs: { jobIds: [string] } }>(
+    'mutation { submitJobs(input: { jobs: [{ command: "true" }] }) { jobIds } }',
+  );
+  [begun] = submitJobs.jobIds;
+  await schedule(api.parts);
+  expect(await api.must('query ($id: ID!) { job(id: $id) { runs { epoch } } }', { id: begun })).toEqual({
+    job: { runs: [{ epoch: 1 }] },
+  });
   const { submitJobGroup } = await api.must<{
     submitJobGroup: { jobGroup: { id: string }; jobIds: [string] };
   }>(
@@ -104,6 +119,7 @@ const LISTS: Record<string, readonly ('event' | readonly [string, ...unknown[]])
   'Query.audit': [['audit', 1]],
   'Query.simulations': [['simulation', 1]],
   'User.keys': [['apikey', 1]],
+  'Run.steps': [['step', 0, 1]],
 };
 /** How to get to a list that is no root field. */
 const ORDERS: Record<string, string> = {
@@ -117,6 +133,7 @@ const ON: Record<string, (field: string) => string> = {
   JobGroup: (field) => `jobGroup(id: "${good.group}") { ${field} }`,
   JobRatio: (field) => `jobRatio(application: "x") { ${field} }`,
   User: (field) => `viewer { ${field} }`,
+  Run: (field) => `job(id: "${begun}") { runs { ${field} } }`,
 };
 const encoded = (values: readonly unknown[]): string =>
   Buffer.from(JSON.stringify(values)).toString('base64url');
