@@ -102,7 +102,7 @@ export const SUITES = {
     options: { jobs: { type: 'string', default: '160' }, seed },
     files: ['test/clusters'],
   },
-  // Unmodified clients of Slurm, by the commands that are called like Slurm's.
+  // Unmodified clients of Slurm, by the commands that are called like Slurm's, and of GA4GH TES.
   clients: {
     options: {},
     files: [

@@ -1,7 +1,21 @@
-/** A small image, made of files of this host: a shell, some programs, and the libraries that they need. */
+/** Small images, made of files of this host: a shell, some programs, and the libraries that they need. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { Isolation } from '../../src/agent/process/isolation.js';
+
+/** With which an agent of this account runs images. */
+export const IMAGES_ISOLATION = process.getuid?.() === 0 ? 'user' : 'none';
+
+export function runsImages(): boolean {
+  try {
+    const options = { mode: IMAGES_ISOLATION, images: [tmpdir()] } as const;
+    return Isolation.open(options, tmpdir(), 'test-probe').images !== null;
+  } catch {
+    return false;
+  }
+}
 
 const PROGRAMS = [
   'sh',
@@ -20,14 +34,16 @@ const PROGRAMS = [
   'wc',
 ];
 
-export function makeImage(directory: string, name: string): string {
+/** `more`: further programs and libraries, by their paths. */
+export function makeImage(directory: string, name: string, more: readonly string[] = []): string {
   const root = join(directory, name);
   for (const dir of ['usr/bin', 'etc', 'opt/made', 'var/lib/made', 'proc', 'tmp'])
     mkdirSync(join(root, dir), { recursive: true });
   symlinkSync('usr/bin', join(root, 'bin'));
-  for (const program of PROGRAMS) {
-    const path = realpathSync(`/usr/bin/${program}`);
-    cpSync(path, join(root, 'usr/bin', program));
+  for (const file of [...PROGRAMS.map((program) => `/usr/bin/${program}`), ...more]) {
+    const path = realpathSync(file);
+    mkdirSync(join(root, dirname(file)), { recursive: true });
+    cpSync(path, join(root, file));
     for (const [library] of execFileSync('ldd', [path], { encoding: 'utf8' }).matchAll(/\/\S+/g)) {
       mkdirSync(join(root, dirname(library)), { recursive: true });
       cpSync(realpathSync(library), join(root, dirname(library), basename(library)));

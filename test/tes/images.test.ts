@@ -3,21 +3,11 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Isolation } from '../../src/agent/process/isolation.js';
 import { endAll, type Service, serve } from '../cli/service.js';
-import { makeImage } from '../support/image.js';
+import { IMAGES_ISOLATION, makeImage, runsImages } from '../support/image.js';
 import { tesClient } from './client.js';
 
-const mode = process.getuid?.() === 0 ? 'user' : 'none';
-const able = ((): boolean => {
-  try {
-    return Isolation.open({ mode, images: [tmpdir()] }, tmpdir(), 'test-probe').images !== null;
-  } catch {
-    return false;
-  }
-})();
-
-describe.runIf(able)('jobs in images', () => {
+describe.runIf(runsImages())('jobs in images', () => {
   let home: string;
   let service: Service;
   beforeAll(async () => {
@@ -27,7 +17,7 @@ describe.runIf(able)('jobs in images', () => {
     chmodSync(join(home, 'files'), 0o777);
     makeImage(join(home, 'images'), 'tools/made:1');
     service = await serve(home, [], '0', {
-      ...{ SWITCHYARD_ISOLATION: mode, AGENT_IMAGES: join(home, 'images') },
+      ...{ SWITCHYARD_ISOLATION: IMAGES_ISOLATION, AGENT_IMAGES: join(home, 'images') },
       ...{ AGENT_DIRECTORIES: join(home, 'files'), TES_STORAGE: `file://${home}/files` },
     });
   });
