@@ -514,8 +514,10 @@ describe('stopping', () => {
       const dir = temporaryDirectory();
       const runner = await openRunner();
       runner.start(script('job_1', `echo $$ >${dir}/pid; while :; do sleep 0.02; done`));
-      await until(() => existsSync(join(dir, 'pid')), 'the run');
-      const pid = readFileSync(join(dir, 'pid'), 'utf8').trim();
+      const file = join(dir, 'pid');
+      // The shell makes it before it writes.
+      await until(() => existsSync(file) && readFileSync(file, 'utf8').endsWith('\n'), 'the run');
+      const pid = readFileSync(file, 'utf8').trim();
       const isStopped = () => execFileSync('ps', ['-o', 'stat=', '-p', pid]).toString().startsWith('T');
       runner.signal(name, [sent(1, 'SIGSTOP', 'ALL')]);
       await until(isStopped, 'it to stop');
