@@ -8,15 +8,19 @@ type Page = SlurmStepsQuery['jobs']['nodes'][number]['runs'][number]['steps'];
 export type Step = Page['nodes'][number];
 
 /** Jobs in one question, and the first steps of each: as many as one request may cost. Of few jobs there are more. */
-const [JOBS_PAGE, STEPS_PAGE, MORE_PAGE] = [300, 50, 1000];
+export const STEPS_PAGES = [
+  { first: 300, steps: 50 },
+  { first: 1, steps: 1000 },
+] as const;
+const [OF_MANY, OF_ONE] = STEPS_PAGES;
 
 /** By job, those of its latest run, in order. */
 export async function stepsOf(jobs: readonly Job[]): Promise<ReadonlyMap<string, readonly Step[]>> {
   const ids = jobs.filter((job) => hasEnded(job) && job.startedAt !== null).map(({ id }) => id);
   const found = new Map<string, readonly Step[]>();
-  for (let from = 0; from < ids.length; from += JOBS_PAGE) {
-    const some = ids.slice(from, from + JOBS_PAGE);
-    const { jobs } = await ask(SlurmStepsDocument, { ids: some, first: JOBS_PAGE, steps: STEPS_PAGE });
+  for (let from = 0; from < ids.length; from += OF_MANY.first) {
+    const some = ids.slice(from, from + OF_MANY.first);
+    const { jobs } = await ask(SlurmStepsDocument, { ids: some, ...OF_MANY });
     for (const { id, runs } of jobs.nodes) {
       const all: Step[] = [];
       for (let page = runs.at(-1)?.steps; page; page = await behind(id, page)) all.push(...page.nodes);
@@ -32,7 +36,7 @@ export async function stepsOf(jobs: readonly Job[]): Promise<ReadonlyMap<string,
 
 async function behind(id: string, { pageInfo }: Page): Promise<Page | undefined> {
   if (!pageInfo.hasNextPage) return undefined;
-  const variables = { ids: [id], first: 1, steps: MORE_PAGE, after: pageInfo.endCursor };
+  const variables = { ids: [id], ...OF_ONE, after: pageInfo.endCursor };
   return (await ask(SlurmStepsDocument, variables)).jobs.nodes[0]?.runs.at(-1)?.steps;
 }
 
