@@ -72,6 +72,8 @@ configure() {
   chmod 700 "$dir/munge" "$dir/state"
   head -c 1024 /dev/urandom >"$dir/munge/key"
   chmod 400 "$dir/munge/key"
+  # GetEnvTimeout: after two seconds, by default, slurmd kills a login with all that it has started. What has a lock then (as pyenv's, which many
+  # profiles start) keeps it, and each later login waits for a minute.
   cat >"$SLURM_CONF" <<CONF
 ClusterName=${SLURM_CLUSTER:-small}
 SlurmctldHost=localhost(127.0.0.1)
@@ -99,6 +101,7 @@ SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,de
 ReturnToService=2
 SlurmdTimeout=20
 BatchStartTimeout=120
+GetEnvTimeout=60
 KillWait=3
 EpilogMsgTime=0
 DefMemPerCPU=10
