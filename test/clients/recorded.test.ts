@@ -21,6 +21,8 @@ if (lacks !== null) process.stderr.write(`calls of clients are not compared with
 const JOBS = {
   done: "-W -J done -t 10 --mem=50 --wrap 'true'",
   failed: "-W -J failed -t 10 --mem=50 --wrap 'exit 3'",
+  steps:
+    '-W -J steps -n 2 -t 10 --mem=50 --wrap \'srun true; srun -n 1 -J named sh -c "exit 3"; srun -n 1 -c 1 sh -c "kill -9 \\$\\$"; true\'',
   held: "-H -J held -t 1:00:00 --mem=100 --wrap 'true'",
   array: "-H -J array -t 5 --mem=50 -a 1-3,5%2 --wrap 'true'",
   running: "-J running -t 10 --mem=50 --wrap 'sleep 600'",
@@ -55,6 +57,11 @@ const CALLS: [call: string, unlike?: string][] = [
   ],
   ['sacct -j {done},{failed} -o JobID,STATE -X -n -P --delimiter=,'],
   ['sacct -j {failed}.batch -o ExitCode -P'],
+  [
+    'sacct -j {steps} -o JobID,JobName,State,ExitCode,DerivedExitCode,AllocCPUS,NTasks,NNodes,NodeList,ReqMem,Timelimit -n -P',
+  ],
+  ['sacct -j {steps}.0,{steps}.2,{steps}.9 -o JobID,State,ExitCode -n -P'],
+  ['sacct -X -j {steps} -o JobID,State,DerivedExitCode -P'],
   ['sacct -X -n -P -j {gone} -o JobID,ExitCode'],
   ['sacct -X -n -P -j {gone} -o State', 'Slurm adds the numeric ID of the user who canceled it'],
   ['sacct -X -n -P -j {array} -o JobID,State'],
