@@ -334,7 +334,8 @@ async function findsNothing(trial: Trial): Promise<void> {
 }
 
 async function lists(trial: Trial): Promise<void> {
-  const jobs = Array.from({ length: MANY }, () => trial.prepare('sleep 20'));
+  // Still there when the last is submitted, however long that takes; then they are canceled.
+  const jobs = Array.from({ length: MANY }, () => ({ ...trial.prepare('sleep 600'), timeLimitS: 600 }));
   for (const job of jobs) await trial.submit(job);
   const found = (await trial.scheduler.list(trial.prefix)).filter(({ phase }) => phase !== 'ENDED');
   const names = new Set(found.map(({ name }) => name));
@@ -404,10 +405,10 @@ async function cancelsOne(trial: Trial): Promise<void> {
 }
 
 /** An array whose elements say which they are. */
-async function array(trial: Trial, text: string) {
+async function array(trial: Trial, text: (element: number) => string) {
   if ((await trial.scheduler.capacity()).elementsMax < ELEMENTS)
     throw new Skipped('capacity reports that there are no arrays');
-  const jobs = Array.from({ length: ELEMENTS }, (_, i) => trial.prepare(`echo ${i}; ${text}`, {}, ''));
+  const jobs = Array.from({ length: ELEMENTS }, (_, i) => trial.prepare(`echo ${i}; ${text(i)}`, {}, ''));
   const name = trial.name();
   const directory = join(trial.root, 'arrays', name);
   mkdirSync(directory, { recursive: true });
@@ -421,7 +422,7 @@ async function array(trial: Trial, text: string) {
 }
 
 async function runsArray(trial: Trial): Promise<void> {
-  const { jobs, ids } = await array(trial, 'true');
+  const { jobs, ids } = await array(trial, () => 'true');
   for (const [i, job] of jobs.entries()) {
     const { code } = await trial.ended(job.name);
     must(
@@ -434,8 +435,12 @@ async function runsArray(trial: Trial): Promise<void> {
 }
 
 async function cancelsElement(trial: Trial): Promise<void> {
-  const { name, jobs, ids } = await array(trial, 'sleep 3');
-  const found = await trial.scheduler.find([name], Date.now() - 60_000);
+  const go = join(trial.root, 'go');
+  const waits = (element: number): string =>
+    `until [ -e '${go}' ]; do sleep 0.2; done; sleep ${element === 1 ? 30 : 0}`;
+  const { name, jobs, ids } = await array(trial, waits);
+  const find = () => trial.scheduler.find([name], Date.now() - 60_000);
+  const found = await find();
   const elements = found.map(({ element }) => element).sort();
   must(elements.join() === [...ids.keys()].join(), `found: the elements ${elements.join()}`);
   const wrong = found.find(({ id, element }) => id !== ids[element as number]);
@@ -444,7 +449,12 @@ async function cancelsElement(trial: Trial): Promise<void> {
     `element ${wrong?.element} is found as ${wrong?.id}, submit returned ${ids[wrong?.element as number]}`,
   );
   await trial.scheduler.cancel([{ name, element: 1 }]);
+  writeFileSync(go, '');
   for (const [i, job] of jobs.entries()) if (i !== 1) await keepsOn(trial, job.name, i);
+  await trial.until('the end of element 1', async () => {
+    const one = (await find()).find(({ element }) => element === 1);
+    return nowhere(one ?? null) ? true : null;
+  });
   const code = trial.marks.ended(jobs[1]!.name)?.code ?? NOT_BEGUN;
   must(code !== 0, 'element 1 kept running');
 }
