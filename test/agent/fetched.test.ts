@@ -1,7 +1,6 @@
 /** Images that an agent fetches: each program that can do it here, from registries on this host. */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Login } from '../../src/agent/credentials.js';
@@ -11,16 +10,11 @@ import { Isolation } from '../../src/agent/process/isolation.js';
 import { processesOfRun } from '../../src/agent/process/processes.js';
 import type { ProcessRunner } from '../../src/agent/process/runner.js';
 import type { RunName } from '../../src/agent/runner.js';
+import { runsImages } from '../support/image.js';
 import { hasRegistry, type Registry, startRegistry, USER } from '../support/registry.js';
 import { complete, endOf, openRunner, script, temporaryDirectory, until } from './support.js';
 
-const mode = (['sandbox', 'user'] as const).find((one) => {
-  try {
-    return Isolation.open({ mode: one, images: [tmpdir()] }, tmpdir(), 'test-probe').images !== null;
-  } catch {
-    return false;
-  }
-});
+const mode = (['sandbox', 'user'] as const).find((one) => runsImages(one));
 const TOLD = 'of the registry\n';
 
 /** Command lines and environments of all processes. */

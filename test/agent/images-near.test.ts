@@ -3,7 +3,6 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { Isolation } from '../../src/agent/process/isolation.js';
 import { processAgent } from '../../src/cli/agents.js';
 import { loadConfig } from '../../src/platform/config.js';
 import type { Logger } from '../../src/platform/log.js';
@@ -11,16 +10,10 @@ import { withApi } from '../api/support/api.js';
 import { withEngine } from '../api/support/engine.js';
 import { run } from '../cli/service.js';
 import { quietLog, until } from '../engine/support.js';
-import { makeImage } from '../support/image.js';
+import { makeImage, runsImages } from '../support/image.js';
 import { hasRegistry, type Registry, startRegistry } from '../support/registry.js';
 
-const mode = (['sandbox', 'user'] as const).find((one) => {
-  try {
-    return Isolation.open({ mode: one, images: [tmpdir()] }, tmpdir(), 'test-probe').images !== null;
-  } catch {
-    return false;
-  }
-});
+const mode = (['sandbox', 'user'] as const).find((one) => runsImages(one));
 if (!mode) it.skip('an image that lies at a site brings jobs there: it takes bubblewrap');
 
 const api = withApi();

@@ -8,7 +8,7 @@ import { Isolation, type IsolationMode, type IsolationOptions } from '../../src/
 import type { ProcessRunner, ProcessRunnerOptions } from '../../src/agent/process/runner.js';
 import { runScript, startInput } from '../../src/agent/process/script.js';
 import type { Assignment, RunReport } from '../../src/agent/runner.js';
-import { makeImage } from '../support/image.js';
+import { makeImage, runsImages } from '../support/image.js';
 import { assignment, complete, endOf, openRunner, script, temporaryDirectory, until } from './support.js';
 
 let images: string;
@@ -20,13 +20,7 @@ beforeAll(() => {
 afterAll(() => rmSync(images, { recursive: true, force: true }));
 
 const isRoot = process.getuid?.() === 0;
-const modes = (['none', 'user', 'sandbox'] as const).filter((mode) => {
-  try {
-    return Isolation.open({ mode, images: [tmpdir()] }, tmpdir(), 'test-probe').images !== null;
-  } catch {
-    return false;
-  }
-});
+const modes = (['none', 'user', 'sandbox'] as const).filter((mode) => runsImages(mode));
 
 async function open(
   mode: IsolationMode,

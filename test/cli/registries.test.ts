@@ -2,9 +2,9 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Isolation } from '../../src/agent/process/isolation.js';
 import { openSecrets } from '../../src/cli/secrets.js';
 import { newSecretsKey } from '../../src/platform/secrets.js';
+import { runsImages } from '../support/image.js';
 import { PATIENCE_MS } from '../support/patience.js';
 import { hasRegistry, type Registry, startRegistry, USER } from '../support/registry.js';
 import { endAll, run, type Service, serve } from './service.js';
@@ -16,13 +16,7 @@ let registry: Registry;
 let service: Service;
 const keys: Record<string, string> = {};
 
-const hasSandbox = (() => {
-  try {
-    return Isolation.open({ mode: 'sandbox', images: ['/tmp'] }, '/tmp', 'test-probe').images !== null;
-  } catch {
-    return false;
-  }
-})();
+const hasSandbox = runsImages('sandbox');
 const ready = hasRegistry && hasSandbox;
 
 beforeAll(async () => {

@@ -3,15 +3,15 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
-import { Isolation } from '../../src/agent/process/isolation.js';
+import { Isolation, type IsolationMode } from '../../src/agent/process/isolation.js';
 
 /** With which an agent of this account runs images. */
 export const IMAGES_ISOLATION = process.getuid?.() === 0 ? 'user' : 'none';
 
-export function runsImages(): boolean {
+/** Whether an agent of this account can run images with such isolation here. */
+export function runsImages(mode: IsolationMode = IMAGES_ISOLATION): boolean {
   try {
-    const options = { mode: IMAGES_ISOLATION, images: [tmpdir()] } as const;
-    return Isolation.open(options, tmpdir(), 'test-probe').images !== null;
+    return Isolation.open({ mode, images: [tmpdir()] }, tmpdir(), 'test-probe').images !== null;
   } catch {
     return false;
   }
