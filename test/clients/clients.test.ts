@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { packagePath } from '../../src/platform/paths.js';
 import { endAll, type Service, serve } from '../cli/service.js';
+import { PYTHON, SUMS } from './toil.js';
 
 const home = mkdtempSync(join(tmpdir(), 'switchyard-clients-'));
 const bin = join(home, 'bin');
@@ -13,8 +14,6 @@ let service: Service;
 
 const has = (program: string, ...args: string[]): boolean =>
   spawnSync(program, args, { stdio: 'ignore' }).status === 0;
-/** Debian's, where another Python may go before it. */
-const PYTHON = '/usr/bin/python3';
 const MINUTES = 60_000;
 
 beforeAll(async () => {
@@ -120,30 +119,7 @@ describe('Toil', () => {
   it.skipIf(!has(PYTHON, '-c', 'import toil.batchSystems.slurm'))(
     'runs jobs that hand results on; one that has failed is tried again',
     async () => {
-      const dir = folder(
-        'toil',
-        'workflow.py',
-        `import os
-from toil.common import Toil
-from toil.job import Job
-SMALL = dict(memory='600M', cores=1, disk='10M')
-def part(job, i):
-    mark = os.environ['MARK']
-    if i == 2 and not os.path.exists(mark):
-        open(mark, 'w').close()
-        raise RuntimeError('the first time it fails')
-    return i * 10
-def total(job, parts):
-    return sum(parts)
-def root(job):
-    parts = [job.addChildJobFn(part, i, **SMALL).rv() for i in (1, 2, 3)]
-    return job.addFollowOnJobFn(total, parts, **SMALL).rv()
-if __name__ == '__main__':
-    options = Job.Runner.getDefaultArgumentParser().parse_args()
-    with Toil(options) as toil:
-        print('sum', toil.start(Job.wrapJobFn(root, **SMALL)))
-`,
-      );
+      const dir = folder('toil', 'workflow.py', SUMS);
       const { code, output } = await shell(
         dir,
         `MARK=${dir}/mark ${PYTHON} workflow.py file:${dir}/store --batchSystem slurm --retryCount 1 --disableCaching --statePollingWait 1`,

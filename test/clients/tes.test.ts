@@ -11,9 +11,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { endAll, type Service, serve, until } from '../cli/service.js';
 import { IMAGES_ISOLATION, makeImage, runsImages } from '../support/image.js';
+import { PYTHON, SUMS } from './toil.js';
 
-/** Debian's, where another Python may go before it. */
-const PYTHON = '/usr/bin/python3';
 const MINUTES = 60_000;
 const PYTHONPATH = process.env.PYTHONPATH ?? '';
 /** Toil takes another cwltool. */
@@ -124,26 +123,7 @@ it.skipIf(!hasToil)(
   'Toil runs jobs that hand results on; one that has failed is tried again',
   async () => {
     const dir = folder('toil', {
-      'workflow.py': `import os
-from toil.common import Toil
-from toil.job import Job
-SMALL = dict(memory='600M', cores=1, disk='10M')
-def part(job, i):
-    mark = os.environ['MARK']
-    if i == 2 and not os.path.exists(mark):
-        open(mark, 'w').close()
-        raise RuntimeError('the first time it fails')
-    return i * 10
-def total(job, parts):
-    return sum(parts)
-def root(job):
-    parts = [job.addChildJobFn(part, i, **SMALL).rv() for i in (1, 2, 3)]
-    return job.addFollowOnJobFn(total, parts, **SMALL).rv()
-if __name__ == '__main__':
-    options = Job.Runner.getDefaultArgumentParser().parse_args()
-    with Toil(options) as toil:
-        print('sum', toil.start(Job.wrapJobFn(root, **SMALL)))
-`,
+      'workflow.py': SUMS,
     });
     const { code, output } = await shell(
       dir,
