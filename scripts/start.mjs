@@ -1,13 +1,13 @@
 // `npm start`: installs what is missing, builds, and then is the service itself. npm passes TERM and INT on to the process that
 // it has started; a shell there would die of them and leave the service running. What npm does not pass on (HUP, KILL) ends npm alone: then this
 // process sees that its parent has gone, and ends too.
-import { installPackages } from './packages.mjs';
+import { installToStart } from './packages.mjs';
 
 const PARENT_CHECK_MS = 250;
 
 const npm = process.ppid;
 const say = (step) => console.error(`${step} …`);
-const code = installPackages(say, { all: false }) || (await built());
+const code = (await installToStart(say)) || (await built());
 if (code !== 0) process.exit(code);
 const orphaned = () => process.ppid !== npm;
 // As a shell tells of a process that HUP has ended.

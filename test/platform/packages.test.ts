@@ -1,6 +1,15 @@
-/** The packages that `npm start` and `npm test` install, with a real npm and a registry that has two packages. */
+/** The packages that `npm start` and `npm test` install, with a real npm and a registry that has three packages. */
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -17,23 +26,30 @@ const installed = manifestOf('small');
 /** What the registry knows, by package and version. */
 const published: Record<string, Map<string, { tarball: Buffer; integrity: string }>> = {
   small: new Map(),
+  builder: new Map(),
   tool: new Map(),
 };
+/** What it was asked for. */
+const asked: string[] = [];
+/** The folder of its archives; most registries call it so. */
+let archives = '-';
+let cache = join(work, 'cache');
 
 const registry = createServer(({ url = '' }, response) => {
-  const [, name = '', version] = /^\/(\w+)(?:\/-\/\w+-(.*)\.tgz)?$/.exec(url) ?? [];
-  const file = version && published[name]?.get(version);
+  asked.push(url);
+  const [, name = '', folder = archives, version] = /^\/(\w+)(?:\/([-\w]+)\/\w+-(.*)\.tgz)?$/.exec(url) ?? [];
+  const file = version && folder === archives && published[name]?.get(version);
   if (file) {
     response.end(file.tarball);
     return;
   }
-  if (version || !published[name]) {
+  if (version || !published[name] || folder !== archives) {
     response.writeHead(404).end('{}');
     return;
   }
   const versions = [...published[name]].map(([version, { integrity }]) => [
     version,
-    { name, version, dist: { integrity, tarball: `${address()}${name}/-/${name}-${version}.tgz` } },
+    { name, version, dist: { integrity, tarball: `${address()}${name}/${archives}/${name}-${version}.tgz` } },
   ]);
   response.setHeader('content-type', 'application/json');
   response.end(JSON.stringify({ name, 'dist-tags': {}, versions: Object.fromEntries(versions) }));
@@ -63,6 +79,7 @@ function lock(version: string): void {
   const root = {
     ...{ name: 'project', version: '1.0.0', workspaces: ['development'] },
     dependencies: { small: version },
+    devDependencies: { builder: '1.0.0' },
   };
   const development = { name: 'development', devDependencies: { tool: '1.0.0' } };
   writeFileSync(join(project, 'package.json'), JSON.stringify(root));
@@ -76,6 +93,7 @@ function lock(version: string): void {
     development,
     'node_modules/development': { resolved: 'development', link: true },
     'node_modules/small': locked('small', version),
+    'node_modules/builder': { ...locked('builder', '1.0.0'), dev: true },
     'node_modules/tool': { ...locked('tool', '1.0.0'), dev: true },
   };
   writeFileSync(
@@ -93,7 +111,7 @@ const install = async (call?: string): Promise<string> => {
     env: {
       ...process.env,
       npm_config_registry: address(),
-      npm_config_cache: join(work, 'cache'),
+      npm_config_cache: cache,
       npm_config_fetch_retries: '0',
     },
   });
@@ -102,14 +120,15 @@ const install = async (call?: string): Promise<string> => {
 /** As `npm start` does. */
 const installToStart = () =>
   install(`
-    import { installPackages } from ${JSON.stringify(packagePath('scripts/packages.mjs'))};
+    import { installToStart } from ${JSON.stringify(packagePath('scripts/packages.mjs'))};
     const say = (step) => console.error(step + ' …');
-    process.exitCode = installPackages(say, { folder: ${JSON.stringify(project)}, all: false });
+    process.exitCode = await installToStart(say, { folder: ${JSON.stringify(project)} });
   `);
 const version = () => JSON.parse(readFileSync(installed, 'utf8')).version;
 
 it('are those of the lock file, installed when it asks for others, and only then', async () => {
   await publish('1.0.0');
+  await publish('1.0.0', 'builder');
   await publish('1.0.0', 'tool');
   lock('1.0.0');
   expect(await install()).toContain(installing);
@@ -129,20 +148,42 @@ it('are those of the lock file, installed when it asks for others, and only then
   expect(version()).toBe('1.1.0');
 });
 
+const startPackages = () =>
+  [installed, manifestOf('builder'), manifestOf('tool')].map((path) => existsSync(path));
+
 it('are fewer for a start, which tests complete without installing them again', async () => {
   rmSync(join(project, 'node_modules'), { recursive: true });
   expect(await installToStart()).toContain(installing);
-  expect([installed, manifestOf('tool')].map((path) => existsSync(path))).toEqual([true, false]);
+  expect(startPackages()).toEqual([true, true, false]);
+  expect(readdirSync(join(project, 'node_modules')).sort()).toEqual([
+    '.package-lock.json',
+    'builder',
+    'small',
+  ]);
   expect(await installToStart()).toBe('');
 
   const { ino } = statSync(installed);
   const locked = readFileSync(join(project, 'package-lock.json'), 'utf8');
   expect(await install()).toContain(installing);
-  expect([installed, manifestOf('tool')].map((path) => existsSync(path))).toEqual([true, true]);
+  expect(startPackages()).toEqual([true, true, true]);
   expect(statSync(installed).ino).toBe(ino);
   expect(readFileSync(join(project, 'package-lock.json'), 'utf8')).toBe(locked);
   expect(await installToStart()).toBe('');
   expect(await install()).toBe('');
+});
+
+it('for a start are fetched without a look at all versions, unless the registry has other addresses', async () => {
+  const started = async () => {
+    rmSync(join(project, 'node_modules'), { recursive: true });
+    cache = mkdtempSync(join(work, 'cache-'));
+    asked.length = 0;
+    await installToStart();
+    expect(startPackages()).toEqual([true, true, false]);
+    return asked.toSorted();
+  };
+  expect(await started()).toEqual(['/builder/-/builder-1.0.0.tgz', '/small/-/small-1.1.0.tgz']);
+  archives = 'files';
+  expect(await started()).toContain('/small/files/small-1.1.0.tgz');
 });
 
 it('are not taken for installed where that failed, and npm says why', async () => {
