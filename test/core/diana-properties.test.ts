@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { MetaQueue, MetaQueues } from '../../src/core/dispatch/diana/meta-queues.js';
-import { SiteQueues } from '../../src/core/dispatch/diana/pass-queues.js';
+import { comingOf, SiteQueues } from '../../src/core/dispatch/diana/pass-queues.js';
 import { type Job, Shares, Traffic } from '../../src/core/index.js';
 import { effectivePriority } from '../../src/core/model.js';
 import { workOf } from '../../src/core/terms/power.js';
@@ -255,7 +255,7 @@ describe('meta-queues', () => {
           for (const job of [...here, ...more]) ledger.add(job);
           const { groups, processors, quotas } = ledger.standings(shares);
           const of = (job: Job): Standing => groups.get(quotaKey(job)) as Standing;
-          const prospect = queues.prospect(more, more);
+          const prospect = queues.prospect(more, comingOf(more));
           const lowest = Math.min(...more.map((job) => of(job).order));
           expect(prospect).toMatchObject({ processors, quotas, standing: { order: lowest } });
           const mine = prospect.standing;
@@ -271,6 +271,11 @@ describe('meta-queues', () => {
           expect(prospect.jobsAhead).toBe(ahead.length + local.length);
           const work = [...ahead, ...local].reduce((sum, job) => sum + workOf(job), 0);
           expect(prospect.workAhead).toBeCloseTo(work, 6);
+          for (const job of more) {
+            const { standing, workAhead } = queues.prospect([job], comingOf([job]));
+            const alone = { order: standing.order, workAhead };
+            expect(queues.findsAlone(job, shares.of(job.userId))).toEqual(alone);
+          }
         }
       }),
       RUNS,

@@ -23,27 +23,6 @@ export class ExactSums {
 
   constructor(readonly length: number) {}
 
-  /** What the first of these add up to, that of none at 0. */
-  static ofFirst(sums: readonly ExactSum[]): ExactSums {
-    const first = new ExactSums(sums.length + 1);
-    for (const { sums: of } of sums) {
-      // Its lowest and its highest place: those between are made with them.
-      if (of.rows.length === 0) continue;
-      first.rowOf(of.lowest);
-      first.rowOf(of.lowest + of.rows.length - 1);
-    }
-    for (const [i, row] of first.rows.entries()) {
-      const place = first.lowest + i;
-      let digits = 0;
-      for (let n = 0; n < sums.length; n++) {
-        const { rows, lowest } = (sums[n] as ExactSum).sums;
-        digits += rows[place - lowest]?.[0] ?? 0;
-        row[n + 1] = digits;
-      }
-    }
-    return first;
-  }
-
   /** One more number in the sum at `index` (sign −1: takes it back). */
   add(index: number, value: number, sign: 1 | -1): void {
     let rest = value;
@@ -66,6 +45,20 @@ export class ExactSums {
       for (let n = 0; n < count; n++)
         row[index + n] = (row[index + n] as number) + sign * (theirs[from + n] as number);
     }
+  }
+
+  /** Adds the first sum of another to each of these from `from` to before `to`. */
+  addToEach(from: number, to: number, other: ExactSums, sign: 1 | -1): void {
+    for (let i = 0; i < other.rows.length; i++) {
+      const digits = sign * ((other.rows[i] as Float64Array)[0] as number);
+      const row = this.rowOf(other.lowest + i);
+      for (let n = from; n < to; n++) row[n] = (row[n] as number) + digits;
+    }
+  }
+
+  /** As that of arrays. */
+  copyWithin(target: number, start: number, end: number): void {
+    for (const row of this.rows) row.copyWithin(target, start, end);
   }
 
   clear(): void {

@@ -26,7 +26,7 @@ export class Transfers {
   private readonly byDataset = new Map<number, Seconds>();
   private readonly byImage = new Map<string, { known: KnownImage | null; seconds: Seconds }>();
   /** By dataset. */
-  private readonly sources = new Map<number, readonly number[]>();
+  private readonly sources = new Map<number, readonly (LinksFrom | null)[]>();
   private readonly catalog: DataCatalog;
   private readonly siteIds: readonly number[];
   /** Made when it is asked for. */
@@ -87,16 +87,12 @@ export class Transfers {
    */
   queuedS({ data }: JobLike): Seconds {
     if (data === null || data.inputs.length === 0) return this.nothing;
-    const queues = this.linkQueues();
-    if (queues.empty) return this.nothing;
     const sources = data.inputs.map((input) => this.sourcesOf(input));
     for (let i = 0; i < this.siteIds.length; i++) {
-      const to = this.siteIds[i] as number;
       let seconds = 0;
       for (let k = 0; k < sources.length; k++) {
-        const from = sources[k]?.[i] as number;
-        if (from === to || isAmong(sources, k, i, from)) continue;
-        seconds += queues.secondsOf(from, to);
+        const from = sources[k]?.[i] ?? null;
+        if (from !== null && !isAmong(sources, k, i, from)) seconds += from.seconds[i] as number;
       }
       this.queued[i] = seconds;
     }
@@ -106,7 +102,8 @@ export class Transfers {
   /** The job, which waits, comes to the site of this position, or leaves it: in the pass only. */
   queue(job: JobLike, site: number, sign: 1 | -1): void {
     if (job.data === null || job.data.inputs.length === 0) return;
-    this.linkQueues().count(job, this.siteIds[site] as number, sign);
+    const queues = this.linkQueues();
+    for (const input of job.data.inputs) queues.add(input, site, sign);
   }
 
   /** What an explanation says of the job's image. */
@@ -127,9 +124,10 @@ export class Transfers {
     return kept(this.to, siteId, () => this.siteIds.map((id) => this.catalog.link(id, siteId)));
   }
 
-  /** By position of a site, from where it is brought there; the site itself, where it is there or nowhere. */
-  private sourcesOf(input: JobInput): readonly number[] {
-    const found = () => this.siteIds.map((to) => this.catalog.sourceOf(input, to) ?? to);
+  /** By position of a site, the links on which it is brought there; null: it is there, or nowhere. */
+  private sourcesOf(input: JobInput): readonly (LinksFrom | null)[] {
+    const queues = this.linkQueues();
+    const found = () => this.siteIds.map((_, to) => queues.source(input, to));
     return 'siteId' in input ? found() : kept(this.sources, input.datasetId, found);
   }
 
@@ -150,65 +148,91 @@ export class Transfers {
 }
 
 /** Whether one of the first `count` has the same source for the site at `i`: each link counts once. */
-function isAmong(sources: readonly (readonly number[])[], count: number, i: number, from: number): boolean {
+function isAmong(
+  sources: readonly (readonly (LinksFrom | null)[])[],
+  count: number,
+  i: number,
+  from: LinksFrom,
+): boolean {
   for (let k = 0; k < count; k++) if (sources[k]?.[i] === from) return true;
   return false;
 }
 
+/** What is queued on the links that begin at one site, by position of the site where they end. */
+class LinksFrom {
+  /** Until a link is through with it. */
+  readonly seconds: Float64Array;
+  private readonly waitingMb = new Map<number, ExactSum>();
+  private readonly underWayS: Float64Array;
+
+  constructor(private readonly links: readonly LinkQuality[]) {
+    this.seconds = new Float64Array(links.length);
+    this.underWayS = new Float64Array(links.length);
+  }
+
+  /** `sign`: −1 where it waits no more. */
+  wait(to: number, megabytes: number, sign: 1 | -1): void {
+    const waiting = kept(this.waitingMb, to, () => new ExactSum());
+    if (sign === 1) waiting.add(megabytes);
+    else waiting.remove(megabytes);
+    this.count(to);
+  }
+
+  /** `seconds` from now on. */
+  run(to: number, seconds: number): void {
+    this.underWayS[to] = seconds;
+    this.count(to);
+  }
+
+  private count(to: number): void {
+    const { bandwidthMbPerS } = this.links[to] as LinkQuality;
+    const megabytes = this.waitingMb.get(to)?.value ?? 0;
+    this.seconds[to] = (this.underWayS[to] as number) + megabytes / bandwidthMbPerS;
+  }
+}
+
 /** What is queued on the links as a pass goes on. */
 class LinkQueues {
-  /** By the site where the link ends, then by the one where it begins. */
-  private readonly waitingMb = new Map<number, Map<number, ExactSum>>();
-  private readonly underWayS = new Map<number, Map<number, number>>();
+  /** By the site where they begin. */
+  private readonly links = new Map<number, LinksFrom>();
+  private readonly siteIds: readonly number[];
 
   constructor(
     grid: Grid,
     private readonly catalog: DataCatalog,
     now: number,
   ) {
+    this.siteIds = grid.sites.map(({ site }) => site.id);
     const fetches = grid.index(Fetches);
-    for (const { site, queue, meta } of grid.sites) {
+    for (const [to, { site, queue, meta }] of grid.sites.entries()) {
       for (const waiting of [fetches.of(queue), fetches.of(meta)]) {
-        for (const [siteId, { value }] of waiting?.places ?? [])
-          this.add({ siteId, sizeMb: value }, site.id, 1);
-        for (const [datasetId, jobs] of waiting?.datasets ?? []) this.add({ datasetId }, site.id, 1, jobs);
+        for (const [siteId, { value }] of waiting?.places ?? []) this.add({ siteId, sizeMb: value }, to, 1);
+        for (const [datasetId, jobs] of waiting?.datasets ?? []) this.add({ datasetId }, to, 1, jobs);
       }
+      const ends = new Map<LinksFrom, number>();
       for (const { start, inputs } of fetches.at(site.id))
-        for (const input of inputs) this.run(input, site.id, start);
-      for (const [from, end] of this.underWayS.get(site.id) ?? [])
-        this.underWayS.get(site.id)?.set(from, Math.max(0, end - now));
+        for (const input of inputs) {
+          const from = this.source(input, to);
+          if (from === null) continue;
+          const begin = Math.max(start, ends.get(from) ?? start);
+          ends.set(from, begin + catalog.inputS(input, site.id));
+        }
+      for (const [from, end] of ends) from.run(to, Math.max(0, end - now));
     }
   }
 
-  get empty(): boolean {
-    return this.waitingMb.size + this.underWayS.size === 0;
+  /** The links on which the input comes to the site of this position; null: it is there, or nowhere. */
+  source(input: JobInput, to: number): LinksFrom | null {
+    const siteId = this.siteIds[to] as number;
+    const from = this.catalog.sourceOf(input, siteId);
+    if (from === null || from === siteId) return null;
+    const links = () => new LinksFrom(this.siteIds.map((id) => this.catalog.link(from, id)));
+    return kept(this.links, from, links);
   }
 
-  secondsOf(from: number, to: number): number {
-    const megabytes = this.waitingMb.get(to)?.get(from)?.value ?? 0;
-    const underWayS = this.underWayS.get(to)?.get(from) ?? 0;
-    return underWayS + megabytes / this.catalog.link(from, to).bandwidthMbPerS;
-  }
-
-  count({ data }: JobLike, to: number, sign: 1 | -1): void {
-    for (const input of data?.inputs ?? []) this.add(input, to, sign);
-  }
-
-  private add(input: JobInput, to: number, sign: 1 | -1, times = 1): void {
-    const from = this.catalog.sourceOf(input, to);
-    if (from === null || from === to) return;
-    const links = kept(this.waitingMb, to, () => new Map<number, ExactSum>());
-    const sum = kept(links, from, () => new ExactSum());
-    const megabytes = this.catalog.sizeMbOf(input) * times;
-    if (sign === 1) sum.add(megabytes);
-    else sum.remove(megabytes);
-  }
-
-  private run(input: JobInput, to: number, start: number): void {
-    const from = this.catalog.sourceOf(input, to);
-    if (from === null || from === to) return;
-    const ends = kept(this.underWayS, to, () => new Map<number, number>());
-    ends.set(from, Math.max(start, ends.get(from) ?? start) + this.catalog.inputS(input, to));
+  /** So many jobs that wait for the input come to the site of this position, or leave it. */
+  add(input: JobInput, to: number, sign: 1 | -1, jobs = 1): void {
+    this.source(input, to)?.wait(to, this.catalog.sizeMbOf(input) * jobs, sign);
   }
 }
 

@@ -33,7 +33,7 @@ import { SiteCosts } from './cost.js';
 import { type MetaItem, type MetaQueue, MetaQueues } from './meta-queues.js';
 import { Migration } from './migration.js';
 import { OriginStarts } from './origin-starts.js';
-import { type Prospect, SiteQueues } from './pass-queues.js';
+import { comingOf, SiteQueues } from './pass-queues.js';
 import { type Rules, schema } from './rules.js';
 
 export const diana = dispatchKind({
@@ -307,9 +307,14 @@ class DianaPass implements DispatchPass {
     queues: readonly SiteQueues[],
   ): { index: number; priority: number; explanation: DispatchExplanation } {
     const ratio = this.history.ratioOf(job);
-    const key = quotaKey(job);
-    const prospects = indices.map((index) => (queues[index] as SiteQueues).prospectOf(job, key));
-    const workAhead = prospects.map((prospect) => prospect.workAhead);
+    const quota = this.shares.of(job.userId);
+    const priority: number[] = new Array(indices.length);
+    const workAhead: number[] = new Array(indices.length);
+    for (let i = 0; i < indices.length; i++) {
+      const finds = (queues[indices[i] as number] as SiteQueues).findsAlone(job, quota);
+      priority[i] = finds.order;
+      workAhead[i] = finds.workAhead;
+    }
     const costs = this.costs.of(job, requirement, ratio.computation, indices, workAhead);
     const { total } = costs;
     const origin = job.data === null ? -1 : siteIds.indexOf(job.data.originSiteId ?? Number.NaN);
@@ -319,7 +324,7 @@ class DianaPass implements DispatchPass {
       this.originStarts?.allows(job, requirement, indices[origin] as number, queues) === true;
     if (!stays)
       for (let i = 0; i < total.length; i++) if ((total[i] as number) < (total[at] as number)) at = i;
-    const prospect = prospects[at] as Prospect;
+    const prospect = (queues[indices[at] as number] as SiteQueues).prospect([job], comingOf([job]));
     const { standing } = prospect;
     const priorityTerms = quotaTerms(standing, prospect);
     priorityTerms.computation = ratio.computation;
@@ -338,7 +343,7 @@ class DianaPass implements DispatchPass {
           network: costs.network,
           computation: costs.computation,
           data: costs.data,
-          priority: prospects.map((each) => each.standing.order),
+          priority,
         },
         candidates: [siteIds[at] as number],
         ineligible,

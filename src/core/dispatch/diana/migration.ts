@@ -33,7 +33,7 @@ import {
 } from './bundles.js';
 import type { CostTerms, SiteCosts } from './cost.js';
 import type { MetaQueue } from './meta-queues.js';
-import type { SiteQueues } from './pass-queues.js';
+import { comingOf, type SiteQueues } from './pass-queues.js';
 import type { Rules } from './rules.js';
 
 /** What a group finds at the sites that are up and can run all of its jobs, the one where it is among them. */
@@ -127,7 +127,7 @@ export class Migration {
     for (const index of indices) {
       const site = queues[index] as SiteQueues;
       const more = whole.filter(({ at }) => at !== index).map(({ job }) => job);
-      const { standing, jobsAhead, workAhead } = site.prospect(jobs, more);
+      const { standing, jobsAhead, workAhead } = site.prospect(jobs, comingOf(more));
       const own = whole.filter(({ at }) => at === index);
       prospects.queueLength.push(site.local + site.meta);
       prospects.others.push(site.local + site.meta - own.length);
@@ -198,7 +198,7 @@ export class Migration {
     items.sort((a, b) => a.job.submittedAt - b.job.submittedAt || a.job.id - b.job.id);
     // Each has the priority that it will have when all are there.
     const jobs = items.map(({ job }) => job);
-    const { standings } = target.standingsWith(jobs, jobs);
+    const standings = target.standingsWith(jobs, comingOf(jobs));
     for (const [i, bundled] of items.entries()) {
       const { job } = bundled;
       const standing = standings[i] as Standing;

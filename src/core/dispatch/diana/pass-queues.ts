@@ -3,7 +3,7 @@
  * there: the priority that they would have among the jobs of that meta-queue, and the jobs and the work with at least that priority.
  *
  * Every site's queues are its own (Anjum et al., section 4; exact rules: diana.md, "Priority by quota"), so one job has a priority at
- * each site. Answers are kept until something comes to the site or leaves it.
+ * each site.
  */
 import type { Shares } from '../../data/shares.js';
 import type { SiteEntry } from '../../grid/grid.js';
@@ -24,18 +24,40 @@ import {
 } from '../../terms/quota.js';
 import { waitingThere } from '../../terms/waiting-there.js';
 import type { MetaQueue } from './meta-queues.js';
+import { type Demanding, Ranking } from './ranking.js';
 
-/** What jobs would find at a site. */
-export interface Prospect {
-  /** Of the lowest of them, with all of them there. */
-  readonly standing: Standing;
-  /** Processors and quotas of all who would wait there, `T` and `Q`. */
+/** Processors and quotas of all who would wait at a site, `T` and `Q`. */
+interface Totals {
   readonly processors: number;
   readonly quotas: number;
+}
+
+/** What jobs would find at a site. */
+export interface Prospect extends Totals {
+  /** Of the lowest of them, with all of them there. */
+  readonly standing: Standing;
   /** Jobs there, and their work over all processors, with at least that priority. */
   readonly jobsAhead: number;
   readonly workAhead: number;
 }
+
+/** Jobs that come to a site. */
+export interface Coming {
+  readonly byUser: ReadonlyMap<number, number>;
+  readonly processors: number;
+}
+
+export function comingOf(jobs: readonly Job[]): Coming {
+  const byUser = new Map<number, number>();
+  let processors = 0;
+  for (const job of jobs) {
+    byUser.set(job.userId, (byUser.get(job.userId) ?? 0) + 1);
+    processors += cpusOf(job);
+  }
+  return { byUser, processors };
+}
+
+const NOBODY = comingOf([]);
 
 /** A user with jobs in the meta-queue. */
 interface Owner {
@@ -46,21 +68,10 @@ interface Owner {
 }
 
 /** The jobs of one quota group in the meta-queue. */
-interface Held {
+interface Held extends Demanding {
   readonly owner: Owner;
   readonly processors: number;
   readonly boost: number;
-  /** Of its jobs, and how many they are. */
-  readonly work: ExactSum;
-  /** See `QueueOrder`. */
-  demand: number;
-}
-
-/** The groups without boost, by demand, whose order stays as it is when others come (terms/quota.ts): the demands, and what the first of them add up to, that of none at 0. */
-interface Ranking {
-  readonly demands: readonly number[];
-  readonly jobs: readonly number[];
-  readonly work: ExactSums;
 }
 
 export class SiteQueues {
@@ -72,14 +83,14 @@ export class SiteQueues {
   private processors = 0;
   /** The sum of the users' quotas; null: not known now. */
   private quotas: number | null = null;
-  /** Groups without boost, by demand where `ranking` is known, nearly so where it is not. */
-  private readonly plain: Held[] = [];
-  private ranking: Ranking | null = null;
+  /** Groups without boost: their order stays as it is when others come (terms/quota.ts). */
+  private readonly plain: Ranking<Held>;
   private readonly lifted = new Set<Held>();
   /** Levels of the local queue's jobs, from the highest down, and their work until there; null: not known now. */
   private ahead: { levels: readonly number[]; works: readonly number[] } | null = null;
   private readonly fed: { level: number; work: number }[] = [];
-  private readonly known = new Map<string, Prospect>();
+  /** Of work, while it is added up. */
+  private readonly sum = new ExactSums(1);
 
   constructor(
     private readonly entry: SiteEntry,
@@ -93,96 +104,65 @@ export class SiteQueues {
     for (const { key, work } of meta.parts.values()) {
       const group = meta.ledger.groups.get(key) as QuotaGroup;
       this.processors += group.jobs * group.processors;
+      this.ownerOf(group.userId).jobs += group.jobs;
       this.hold(key, group, work.copy());
     }
+    const groups = [...this.groups.values()];
+    for (const held of groups) this.setDemand(held);
+    this.plain = new Ranking(groups.filter(({ boost }) => boost === 0));
   }
 
-  /** What a job that is not in the meta-queue would find; `key`: of its quota group. */
-  prospectOf(job: Job, key: string): Prospect {
-    // Waits were observed by time limit, too.
-    const of = this.entry.site.load?.waits === undefined ? key : `${key} ${job.runTimeLimitS}`;
-    let prospect = this.known.get(of);
-    if (prospect === undefined) {
-      prospect = this.prospect([job], [job]);
-      this.known.set(of, prospect);
+  /** What `jobs` would find with `coming`, those of them that are not in the meta-queue. The others are among those ahead. */
+  prospect(jobs: readonly Job[], coming: Coming): Prospect {
+    const all = this.totalsWith(coming);
+    let standing = this.standing(jobs[0] as Job, coming, all);
+    for (let i = 1; i < jobs.length; i++) {
+      const other = this.standing(jobs[i] as Job, coming, all);
+      if (other.order < standing.order) standing = other;
     }
-    return prospect;
+    const inMeta = this.aheadOf(standing, coming, all);
+    const inLocal = this.localAhead(standing.order, jobs[0] as Job);
+    return {
+      standing,
+      ...all,
+      jobsAhead: inLocal.jobs + inMeta.jobs,
+      workAhead: inLocal.work + inMeta.work,
+    };
   }
 
-  /** What `jobs` would find with `more`, those of them that are not in the meta-queue. The others are among those ahead. */
-  prospect(jobs: readonly Job[], more: readonly Job[]): Prospect {
-    const { standings, added, processors, quotas } = this.standingsWith(jobs, more);
-    const standing = standings.reduce((lowest, each) => (each.order < lowest.order ? each : lowest));
-    const { group, order, userJobs, quota } = standing;
-    const local = this.localAhead(levelOf(order), jobs[0] as Job);
-    let jobsAhead = local.jobs;
-    // Most jobs find just the first of the ranking ahead, whose sum is known.
-    let first: { work: ExactSums; before: number } | null = null;
-    let others: ExactSums | null = null;
-    const count = ({ work }: Held, sign: 1 | -1): void => {
-      jobsAhead += sign * work.count;
-      others ??= new ExactSums(1);
-      others.addSums(0, work.sums, 0, 1, sign);
-    };
-    const isAhead = ({ owner, processors: width, boost }: Held): boolean => {
-      const n = owner.jobs + (added.get(owner.userId) ?? 0);
-      const threshold = thresholdOf(owner.quota, quotas, processors, width);
-      return boosted(this.by.priority(n, threshold, width), boost) >= order;
-    };
-    for (const held of this.lifted) if (isAhead(held)) count(held, 1);
-    if (group.boost === 0) {
-      const demand = this.by.demand(userJobs, group.processors, quota);
-      const { demands, jobs: inFirst, work } = this.ranked();
-      const before = countFirst(demands.length, (i) => (demands[i] as number) <= demand);
-      jobsAhead += inFirst[before] as number;
-      first = { work, before };
-      // The users of those who come have more jobs than they are ranked by.
-      for (const [userId, jobsMore] of added) {
-        const owner = this.owners.get(userId);
-        for (const held of owner?.groups ?? []) {
-          if (held.boost !== 0 || held.demand > demand) continue;
-          const then = this.by.demand(
-            (owner as Owner).jobs + jobsMore,
-            held.processors,
-            (owner as Owner).quota,
-          );
-          if (then > demand) count(held, -1);
-        }
+  /** The order and the work ahead that `prospect` has for a job that comes alone: each site is asked for them for each new job. */
+  findsAlone(job: Job, quota: number): { order: number; workAhead: number } {
+    const { userId, boost } = job;
+    const { by } = this;
+    const processors = cpusOf(job);
+    const owner = this.owners.get(userId);
+    const userJobs = owner === undefined ? 1 : owner.jobs + 1;
+    const quotas = owner === undefined ? this.sumOfQuotas() + quota : this.sumOfQuotas();
+    const threshold = thresholdOf(quota, quotas, this.processors + processors, processors);
+    const order = boosted(by.priority(userJobs, threshold, processors), boost);
+    const inLocal = this.localAhead(order, job);
+    if (boost !== 0 || this.lifted.size > 0)
+      return { order, workAhead: this.prospect([job], comingOf([job])).workAhead };
+    const demand = by.demand(userJobs, processors, quota);
+    let less: ExactSums | null = null;
+    if (owner !== undefined)
+      for (const held of owner.groups) {
+        if (held.demand > demand || by.demand(userJobs, held.processors, quota) <= demand) continue;
+        less ??= this.nothing();
+        less.addSums(0, held.work.sums, 0, 1, -1);
       }
-    } else for (const held of this.plain) if (isAhead(held)) count(held, 1);
-    const workAhead = local.work + workOfBoth(first, others);
-    return { standing, processors, quotas, jobsAhead, workAhead };
+    return { order, workAhead: inLocal.work + this.plain.workOf(this.plain.firstTo(demand), less) };
   }
 
-  /** How each of `jobs` would stand with `more`, and what these add up to with all that is there. */
-  standingsWith(
-    jobs: readonly Job[],
-    more: readonly Job[],
-  ): Pick<Prospect, 'processors' | 'quotas'> & {
-    standings: readonly Standing[];
-    /** Jobs that come, by user. */
-    added: ReadonlyMap<number, number>;
-  } {
-    const added = new Map<number, number>();
-    let { processors } = this;
-    let quotas = this.sumOfQuotas();
-    for (const job of more) {
-      added.set(job.userId, (added.get(job.userId) ?? 0) + 1);
-      processors += cpusOf(job);
-    }
-    for (const userId of added.keys()) if (!this.owners.has(userId)) quotas += this.shares.of(userId);
-    const standings = jobs.map((job) => {
-      const { userId, boost } = job;
-      const userJobs = (this.owners.get(userId)?.jobs ?? 0) + (added.get(userId) ?? 0);
-      const all = { userJobs, quota: this.shares.of(userId), processors, quotas };
-      return standingOf({ userId, processors: cpusOf(job), boost }, all, this.by);
-    });
-    return { standings, added, processors, quotas };
+  /** How each of `jobs` would stand with `coming`. */
+  standingsWith(jobs: readonly Job[], coming: Coming): Standing[] {
+    const all = this.totalsWith(coming);
+    return jobs.map((job) => this.standing(job, coming, all));
   }
 
   /** How a job of the meta-queue stands there now. */
   standingOf(job: Job): Standing {
-    return this.standingsWith([job], []).standings[0] as Standing;
+    return this.standing(job, NOBODY, this.totalsWith(NOBODY));
   }
 
   enterMeta(job: Job): void {
@@ -198,42 +178,112 @@ export class SiteQueues {
     this.local++;
     this.fed.push({ level: effectivePriority({ priority, boost: job.boost }), work: workOf(job) });
     this.ahead = null;
-    this.known.clear();
+  }
+
+  /** What is there comes to with `coming`. */
+  private totalsWith({ byUser, processors }: Coming): Totals {
+    let quotas = this.sumOfQuotas();
+    for (const userId of byUser.keys()) if (!this.owners.has(userId)) quotas += this.shares.of(userId);
+    return { processors: this.processors + processors, quotas };
+  }
+
+  private standing(job: Job, { byUser }: Coming, { processors, quotas }: Totals): Standing {
+    const { userId, boost } = job;
+    const userJobs = (this.owners.get(userId)?.jobs ?? 0) + (byUser.get(userId) ?? 0);
+    const all = { userJobs, quota: this.shares.of(userId), processors, quotas };
+    return standingOf({ userId, processors: cpusOf(job), boost }, all, this.by);
+  }
+
+  /** Of the meta-queue, what is not behind one who stands like this with `coming`. */
+  private aheadOf(
+    { group, order, userJobs, quota }: Standing,
+    { byUser }: Coming,
+    { processors, quotas }: Totals,
+  ): { jobs: number; work: number } {
+    const { plain, by } = this;
+    let jobs = 0;
+    const others = this.nothing();
+    const count = ({ work }: Held, sign: 1 | -1): void => {
+      jobs += sign * work.count;
+      others.addSums(0, work.sums, 0, 1, sign);
+    };
+    const isAhead = ({ owner, processors: width, boost }: Held): boolean => {
+      const n = owner.jobs + (byUser.get(owner.userId) ?? 0);
+      const threshold = thresholdOf(owner.quota, quotas, processors, width);
+      return boosted(by.priority(n, threshold, width), boost) >= order;
+    };
+    for (const held of this.lifted) if (isAhead(held)) count(held, 1);
+    if (group.boost !== 0) {
+      for (const held of plain.groups) if (isAhead(held)) count(held, 1);
+      return { jobs, work: others.valueOf(0) };
+    }
+    const demand = by.demand(userJobs, group.processors, quota);
+    const first = plain.firstTo(demand);
+    // The users of those who come have more jobs than they are ranked by.
+    for (const [userId, jobsMore] of byUser) {
+      const owner = this.owners.get(userId);
+      for (const held of owner?.groups ?? []) {
+        if (held.boost !== 0 || held.demand > demand) continue;
+        const then = by.demand((owner as Owner).jobs + jobsMore, held.processors, (owner as Owner).quota);
+        if (then > demand) count(held, -1);
+      }
+    }
+    return { jobs: jobs + plain.jobsOf(first), work: plain.workOf(first, others) };
+  }
+
+  /** Of the local queue: the jobs with at least the level. What waits with the site's own scheduler is as `job` finds it. */
+  private localAhead(order: number, job: Job): { jobs: number; work: number } {
+    this.ahead ??= this.sortLocal();
+    const { levels, works } = this.ahead;
+    const level = levelOf(order);
+    const jobs = countFirst(levels.length, (i) => (levels[i] as number) >= level);
+    // With the site's own scheduler nobody goes before it.
+    const there = waitingThere(this.entry, this.now, job);
+    return { jobs: there.jobs + jobs, work: there.cpuWork + (jobs === 0 ? 0 : (works[jobs - 1] as number)) };
+  }
+
+  /** A sum of nothing yet; valid until it is asked for again. */
+  private nothing(): ExactSums {
+    this.sum.clear();
+    return this.sum;
   }
 
   private count(job: Job, sign: 1 | -1): void {
     const key = quotaKey(job);
     const processors = cpusOf(job);
+    const owner = this.ownerOf(job.userId);
+    for (const each of owner.groups) if (each.boost === 0) this.plain.remove(each);
     const group = { userId: job.userId, processors, boost: job.boost };
     const held = this.groups.get(key) ?? this.hold(key, group, new ExactSum());
-    const { owner, work } = held;
-    if (sign === 1) work.add(workOf(job));
-    else work.remove(workOf(job));
+    if (sign === 1) held.work.add(workOf(job));
+    else held.work.remove(workOf(job));
     owner.jobs += sign;
-    for (const each of owner.groups) each.demand = this.by.demand(owner.jobs, each.processors, owner.quota);
-    if (work.count === 0) this.drop(key, held);
+    if (held.work.count === 0) this.drop(key, held);
+    for (const each of owner.groups) {
+      this.setDemand(each);
+      if (each.boost === 0) this.plain.add(each);
+    }
     this.processors += sign * processors;
     this.meta += sign;
-    this.ranking = null;
-    this.known.clear();
   }
 
-  /** A group comes that was not there; `work` becomes its own. */
-  private hold(key: string, group: Standing['group'], work: ExactSum): Held {
-    const { userId, processors, boost } = group;
+  private ownerOf(userId: number): Owner {
     let owner = this.owners.get(userId);
     if (owner === undefined) {
       owner = { userId, quota: this.shares.of(userId), jobs: 0, groups: [] };
       this.owners.set(userId, owner);
       this.quotas = null;
     }
-    owner.jobs += work.count;
+    return owner;
+  }
+
+  /** A group comes that was not there; `work` becomes its own. */
+  private hold(key: string, { userId, processors, boost }: Standing['group'], work: ExactSum): Held {
+    const owner = this.ownerOf(userId);
     const held = { owner, processors, boost, work, demand: 0 };
     this.groups.set(key, held);
     owner.groups.push(held);
-    for (const each of owner.groups) each.demand = this.by.demand(owner.jobs, each.processors, owner.quota);
-    if (boost === 0) this.plain.push(held);
-    else this.lifted.add(held);
+    if (boost !== 0) this.lifted.add(held);
     return held;
   }
 
@@ -242,22 +292,15 @@ export class SiteQueues {
     const { owner } = held;
     this.groups.delete(key);
     owner.groups.splice(owner.groups.indexOf(held), 1);
-    if (held.boost === 0) this.plain.splice(this.plain.indexOf(held), 1);
-    else this.lifted.delete(held);
+    this.lifted.delete(held);
     if (owner.groups.length > 0) return;
     this.owners.delete(owner.userId);
     this.quotas = null;
   }
 
-  private ranked(): Ranking {
-    if (this.ranking === null) {
-      this.plain.sort((a, b) => a.demand - b.demand);
-      const jobs = [0];
-      for (const [i, { work }] of this.plain.entries()) jobs.push((jobs[i] as number) + work.count);
-      const work = ExactSums.ofFirst(this.plain.map((held) => held.work));
-      this.ranking = { demands: this.plain.map(({ demand }) => demand), jobs, work };
-    }
-    return this.ranking;
+  private setDemand(held: Held): void {
+    const { owner, processors } = held;
+    held.demand = this.by.demand(owner.jobs, processors, owner.quota);
   }
 
   private sumOfQuotas(): number {
@@ -268,16 +311,6 @@ export class SiteQueues {
       for (const { quota } of owners) this.quotas += quota;
     }
     return this.quotas;
-  }
-
-  /** Of the local queue: the jobs with at least the level. What waits with the site's own scheduler is as `job` finds it. */
-  private localAhead(level: number, job: Job): { jobs: number; work: number } {
-    this.ahead ??= this.sortLocal();
-    const { levels, works } = this.ahead;
-    const jobs = countFirst(levels.length, (i) => (levels[i] as number) >= level);
-    // With the site's own scheduler nobody goes before it.
-    const there = waitingThere(this.entry, this.now, job);
-    return { jobs: there.jobs + jobs, work: there.cpuWork + (jobs === 0 ? 0 : (works[jobs - 1] as number)) };
   }
 
   private sortLocal(): { levels: number[]; works: number[] } {
@@ -295,11 +328,4 @@ export class SiteQueues {
     });
     return { levels: jobs.map(({ level }) => level), works };
   }
-}
-
-/** Of the first so many of a ranking, and of others. */
-function workOfBoth(first: { work: ExactSums; before: number } | null, others: ExactSums | null): number {
-  if (others === null) return first === null ? 0 : first.work.valueOf(first.before);
-  if (first !== null) others.addSums(0, first.work, first.before, 1);
-  return others.valueOf(0);
 }
