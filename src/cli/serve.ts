@@ -13,7 +13,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../store/embedded.
 import { migrate } from '../store/migrate.js';
 import { devicesHere, processAgent } from './agents.js';
 import { print } from './command.js';
-import { openStores, type ProcessContext, serviceParts } from './compose.js';
+import type { ProcessContext } from './compose.js';
 import { ADMIN_KEY_FILE, agentKeyFile, readKey } from './connect.js';
 import { demoPart } from './demo.js';
 import { CreateKeyDocument, RevokeKeyDocument, ViewerDocument } from './documents.gql.js';
@@ -44,6 +44,8 @@ export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions)
     {
       name: 'postgres',
       async start() {
+        // To load the service takes about as long as to make a database.
+        void import('./compose.js').catch(() => {});
         if (!config.databaseUrl) embedded = await startEmbeddedPostgres({ home, log });
         databaseUrl = config.databaseUrl ?? embedded!.url;
       },
@@ -57,6 +59,7 @@ export function serveParts(context: ProcessContext, { demoSpeed }: ServeOptions)
       name: 'service',
       async start(signal) {
         await whenDatabaseIsThere('the service', async () => void (await migrate(databaseUrl)), log, signal);
+        const { openStores, serviceParts } = await import('./compose.js');
         const stores = openStores(context, databaseUrl, 'serve');
         service = new Lifecycle(
           serviceParts(context, { api: true, worker: true }, stores, (address) => {

@@ -7,7 +7,7 @@
  * The server runs in a session of its own, so that neither Ctrl-C in the terminal nor our own sudden death touches it: the
  * next start takes it over. While we run, it is started again if it dies. It listens on 127.0.0.1 only, with a password.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { type ExecFileException, execFile, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
@@ -28,6 +28,7 @@ import { createServer } from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import type pg from 'pg';
 import { acquireLock } from '../platform/lockfile.js';
 import { Connection, limitsOfConnection } from './connection.js';
@@ -168,7 +169,7 @@ class Server {
     mkdirSync(this.#dir, { recursive: true });
     this.#account = chooseAccount(this.#binaries, this.#dir);
     this.#password = keptSecret(join(this.home, 'postgres.password'), existsSync(this.#data));
-    if (!existsSync(this.#data)) this.#initialize();
+    if (!existsSync(this.#data)) await this.#initialize();
     const major = readFileSync(join(this.#data, 'PG_VERSION'), 'utf8').trim();
     if (major !== this.#binaries.major) {
       throw new Error(
@@ -179,7 +180,7 @@ class Server {
   }
 
   /** initdb into a directory aside, renamed when complete: an interrupted first start leaves nothing half made. */
-  #initialize(): void {
+  async #initialize(): Promise<void> {
     const fresh = join(this.#dir, 'data.new');
     const passwordFile = join(this.#dir, 'initdb.password');
     rmSync(fresh, { recursive: true, force: true });
@@ -195,15 +196,11 @@ class Server {
         'UTF8',
         '--no-locale',
       ]);
-      const result = spawnSync(command, rest, {
-        ...this.#account.spawn,
-        encoding: 'utf8',
-      });
-      if (result.status !== 0) {
-        throw new Error(
-          `PostgreSQL could not create ${this.#data}: ${result.error?.message ?? result.stderr}`,
-        );
-      }
+      await promisify(execFile)(command, rest, this.#account.spawn).catch(
+        ({ stderr, message }: ExecFileException) => {
+          throw new Error(`PostgreSQL could not create ${this.#data}: ${stderr || message}`);
+        },
+      );
       renameSync(fresh, this.#data);
     } finally {
       rmSync(passwordFile, { force: true });
