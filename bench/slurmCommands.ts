@@ -12,7 +12,7 @@ import { slurmCluster, slurmLacks } from '../test/support/slurm.js';
 import { type Bench, type Measured, seconds, sideBySide, sized } from './measure.js';
 import { Service } from './service.js';
 
-const OURS = fileURLToPath(new URL('../slurm.mjs', import.meta.url));
+const ours = (name: string): string => fileURLToPath(new URL(`../slurm/${name}.cjs`, import.meta.url));
 const SUBMITTED = sized(1_000, 5);
 const CALLS = sized(20, 2);
 const LISTED = sized(10_000, 100);
@@ -33,7 +33,7 @@ export const slurmCommandsBench: Bench = {
     slurm('start');
     const service = await Service.start();
     try {
-      for (const name of ['squeue', 'sbatch', 'scancel']) symlinkSync(OURS, join(dir, name));
+      for (const name of ['squeue', 'sbatch', 'scancel']) symlinkSync(ours(name), join(dir, name));
       const host = hostEnvironment();
       const environments = {
         bare: { ...host, SLURM_CONF: join(dir, 'c', 'slurm.conf') },

@@ -51,25 +51,48 @@ async function transpile() {
   return 0;
 }
 
-/** The commands called like Slurm's, as one file: they are started often, and to find many files takes longer than what they do. */
+/** The commands called like Slurm's by the module of src/slurm that has them. */
+const SLURM = {
+  control: ['sacctmgr', 'scancel', 'scontrol', 'sreport', 'sshare'],
+  queue: ['sacct', 'seff', 'sprio', 'squeue', 'sstat'],
+  sinfo: ['sinfo'],
+  submit: ['salloc', 'sbatch', 'srun'],
+};
+
+/** Each as one file of CommonJS: they are started often, and to find many files, or to load modules, takes longer than what they do. */
 async function bundleSlurm(folder) {
-  const outfile = join(root, folder, 'slurm.mjs');
+  const names = Object.values(SLURM).flat();
+  const outdir = join(root, folder, 'slurm');
   await bundle({
-    entryPoints: [join(root, 'src', 'slurm', 'main.ts')],
-    outfile,
-    ...{ bundle: true, minify: true, platform: 'node', target: 'node20', format: 'esm', logLevel: 'error' },
-    banner: { js: '#!/usr/bin/env node' },
-    plugins: [loadedLater],
+    entryPoints: names.map((name) => ({ in: `command:${name}`, out: name })),
+    ...{ outdir, outExtension: { '.js': '.cjs' }, bundle: true, minify: true, logLevel: 'error' },
+    ...{ platform: 'node', target: 'node20', format: 'cjs', banner: { js: '#!/usr/bin/env node' } },
+    plugins: [slurmCommand, loadedLater],
   });
-  chmodSync(outfile, 0o755);
+  for (const name of names) chmodSync(join(outdir, `${name}.cjs`), 0o755);
+  // Where links of earlier releases lead.
+  const stub = `#!/usr/bin/env node\nconst name = process.argv[1].split('/').at(-1);\nawait import(\`./slurm/\${name}.cjs\`);\n`;
+  writeFileSync(join(root, folder, 'slurm.mjs'), stub, { mode: 0o755 });
 }
+
+const slurmCommand = {
+  name: 'slurm-command',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^command:/ }, ({ path }) => ({ path: path.slice(8), namespace: 'command' }));
+    onLoad({ filter: /./, namespace: 'command' }, ({ path: name }) => {
+      const [module] = Object.entries(SLURM).find(([, names]) => names.includes(name));
+      const contents = `import { start } from './main.js'; import { ${name} } from './${module}.js'; start('${name}', ${name});`;
+      return { contents, loader: 'ts', resolveDir: join(root, 'src', 'slurm') };
+    });
+  },
+};
 
 /** What only commands with a terminal need stays in its own file, beside the bundle. */
 const loadedLater = {
   name: 'loaded-later',
   setup: ({ onResolve }) =>
     onResolve({ filter: /\/client\/terminal\.js$/ }, () => ({
-      path: './client/terminal.js',
+      path: '../client/terminal.js',
       external: true,
     })),
 };

@@ -4,7 +4,8 @@ import { documents as ofAgents } from '../agent/index.js';
 import { type ApiConfig, sha256 } from '../api/index.js';
 import { documents as ofPeers } from '../federation/index.js';
 import * as ofMcp from '../mcp/documents.gql.js';
-import { type Config, ConfigError } from '../platform/config.js';
+import type { Config } from '../platform/config.js';
+import { ConfigError } from '../platform/variables.js';
 import * as ofSlurm from '../slurm/documents.gql.js';
 import * as documents from './documents.gql.js';
 

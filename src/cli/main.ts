@@ -1,7 +1,8 @@
 /** The `switchyard` command. */
 import { CommanderError } from 'commander';
 import { ServiceError } from '../client/index.js';
-import { ConfigError, preferProduction } from '../platform/config.js';
+import { preferProduction } from '../platform/config.js';
+import { ConfigError } from '../platform/variables.js';
 import { NotAccepted } from '../words/values.js';
 import { note } from './command.js';
 import { explained } from './connect.js';

@@ -2,7 +2,7 @@
 import { readFileSync, readSync, statSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { basename, delimiter, dirname, resolve } from 'node:path';
-import { programEnvironment } from '../platform/config.js';
+import { programEnvironment } from '../platform/connection.js';
 import {
   type Asked,
   batchCommand,

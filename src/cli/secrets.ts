@@ -1,9 +1,10 @@
 /** The keys with which the service encrypts what it keeps for users, and their change. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Config, ConfigError } from '../platform/config.js';
+import type { Config } from '../platform/config.js';
 import type { Logger } from '../platform/log.js';
 import { newSecretsKey, Secrets, secretsKey } from '../platform/secrets.js';
+import { ConfigError } from '../platform/variables.js';
 import { ownerOf } from '../store/directory/registries.js';
 import type { Directory } from '../store/directory.js';
 import { writeKey } from './connect.js';

@@ -1,12 +1,23 @@
 /**
- * Configuration: the only reader of `process.env`. One table names every variable, its default and its meaning; the
+ * Configuration: with connection.ts the only reader of `process.env`. One table names every variable, its default and its meaning; the
  * documentation and docker/compose.yaml are compared with it by tests.
  */
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { CONNECTION, located } from './connection.js';
 import { plainJobEnvironment } from './environment.js';
 import { LIMIT_VARIABLES, type Limits } from './limits.js';
-import { choice, flag, list, optional, type Table, text, type Values, whole } from './variables.js';
+import {
+  ConfigError,
+  choice,
+  flag,
+  list,
+  optional,
+  readTable,
+  text,
+  type Values,
+  whole,
+} from './variables.js';
 
 const MIB = 1024 * 1024;
 /** Beyond what systems and container engines give out by themselves. */
@@ -36,14 +47,8 @@ export const VARIABLES = {
     /^[\w.:-]+$/,
     'Address the API listens on; 0.0.0.0 for all.',
   ),
-  port: whole('PORT', 4000, 0, 65_535, 'Port of the API; 0: any free port.'),
-  home: text(
-    'SWITCHYARD_HOME',
-    '.switchyard',
-    'a directory',
-    /^[^\0]+$/,
-    "Directory for the built-in database, the keys, files of runs and the agent's state.",
-  ),
+  port: CONNECTION.port,
+  home: CONNECTION.home,
   databaseUrl: optional(
     'DATABASE_URL',
     'postgresql://user:password@host:port/database',
@@ -58,20 +63,8 @@ export const VARIABLES = {
     true,
     'Redis for wake-ups of schedulers; by default they go through PostgreSQL.',
   ),
-  url: optional(
-    'SWITCHYARD_URL',
-    'http://host:port/graphql or https://…',
-    /^https?:\/\/\S+$/,
-    false,
-    'GraphQL endpoint for the command line and agents; by default the one on this machine, at PORT.',
-  ),
-  key: optional(
-    'SWITCHYARD_KEY',
-    'an API key',
-    /^[\x21-\x7e]+$/,
-    true,
-    'API key for the command line and agents; by default the one in SWITCHYARD_HOME/admin.key.',
-  ),
+  url: CONNECTION.url,
+  key: CONNECTION.key,
   secretsKey: optional(
     'SECRETS_KEY',
     '32 bytes in base64, or a file that contains them',
@@ -91,13 +84,7 @@ export const VARIABLES = {
     'info',
     'Lowest level to log.',
   ),
-  tlsCert: optional(
-    'SWITCHYARD_TLS_CERT',
-    'a file',
-    /^[^\0]+$/,
-    false,
-    'PEM file with the certificate of the API and its chain; reread when it changes. By default the API uses plain HTTP.',
-  ),
+  tlsCert: CONNECTION.tlsCert,
   tlsKey: optional(
     'SWITCHYARD_TLS_KEY',
     'a file',
@@ -701,18 +688,10 @@ export type Config = Omit<
   limits: Limits;
 };
 
-/** One line for each variable with a bad value: its name, the value and what is accepted. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-}
-
 /** Has libraries leave out what they only check while one develops (graphql: each value of an answer), unless somebody has said otherwise. To be called before they are loaded. */
 export function preferProduction(): void {
   process.env.NODE_ENV ??= 'production';
 }
-
-/** The environment of whoever runs a command: to find programs as their shell does, and to give to jobs what they ask for. */
-export const programEnvironment = (): Readonly<Record<string, string | undefined>> => process.env;
 
 /**
  * Reads and checks the configuration. An empty variable counts as one that is not set.
@@ -721,7 +700,7 @@ export const programEnvironment = (): Readonly<Record<string, string | undefined
  */
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
   const problems: string[] = [];
-  const { url, agentStateDir, ...rest } = readTable(VARIABLES, env, problems);
+  const { agentStateDir, ...rest } = readTable(VARIABLES, env, problems);
   const limits = readTable(LIMIT_VARIABLES, env, problems);
   const together = (
     a: string | readonly string[] | null,
@@ -750,31 +729,17 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
       'FILES_BUCKET, FILES_BUCKET_KEY_ID, FILES_BUCKET_SECRET: only some of the three are set; accepted: all or none',
     );
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
-  const home = resolve(rest.home);
+  const { home, url } = located(rest);
   const stateDir = resolve(agentStateDir ?? `${home}/agent`);
   return {
     ...rest,
     home,
-    url: url ?? `${rest.tlsCert ? 'https' : 'http'}://localhost:${rest.port}/graphql`,
+    url,
     filesDir: resolve(rest.filesDir ?? `${home}/files`),
     agentStateDir: stateDir,
     agentDatasetsDir: resolve(rest.agentDatasetsDir ?? `${stateDir}/datasets`),
     limits,
   };
-}
-
-function readTable<T extends Table>(table: T, env: NodeJS.ProcessEnv, problems: string[]): Values<T> {
-  const values: Record<string, unknown> = {};
-  for (const [field, variable] of Object.entries(table)) {
-    const written = env[variable.name] || variable.default;
-    const value = variable.read(written);
-    if (value !== undefined) values[field] = value;
-    else {
-      const shown = variable.secret ? '(not shown: it is a secret)' : JSON.stringify(written);
-      problems.push(`${variable.name}: ${shown} is not accepted; accepted: ${variable.accepted}`);
-    }
-  }
-  return values as Values<T>;
 }
 
 /**

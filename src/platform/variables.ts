@@ -94,3 +94,23 @@ export type Table = Readonly<Record<string, Variable<unknown>>>;
 export type Values<T extends Table> = {
   -readonly [K in keyof T]: T[K] extends Variable<infer V> ? V : never;
 };
+
+/** One line for each variable with a bad value: its name, the value and what is accepted. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+/** Empty counts as not set. `problems` gets a line for each bad value. */
+export function readTable<T extends Table>(table: T, env: NodeJS.ProcessEnv, problems: string[]): Values<T> {
+  const values: Record<string, unknown> = {};
+  for (const [field, variable] of Object.entries(table)) {
+    const written = env[variable.name] || variable.default;
+    const value = variable.read(written);
+    if (value !== undefined) values[field] = value;
+    else {
+      const shown = variable.secret ? '(not shown: it is a secret)' : JSON.stringify(written);
+      problems.push(`${variable.name}: ${shown} is not accepted; accepted: ${variable.accepted}`);
+    }
+  }
+  return values as Values<T>;
+}

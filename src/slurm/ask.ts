@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request as plain } from 'node:http';
 import { join } from 'node:path';
 import type { Document } from '../client/index.js';
-import { loadConfig } from '../platform/config.js';
+import { type Connection, loadConnection } from '../platform/connection.js';
 
 /** Something that is said on standard error, in Slurm's words where its clients read them. */
 export class SlurmError extends Error {
@@ -21,7 +21,7 @@ export class SlurmError extends Error {
 /** A long list, and a submission of a large array, on a busy machine. */
 const PATIENCE_MS = 120_000;
 
-function keyOf({ key, home }: { key: string | null; home: string }): string | null {
+function keyOf({ key, home }: Connection): string | null {
   if (key !== null) return key;
   try {
     return readFileSync(join(home, 'admin.key'), 'utf8').trim();
@@ -32,8 +32,8 @@ function keyOf({ key, home }: { key: string | null; home: string }): string | nu
 
 /** Where the service is, for the client that the other commands of Switchyard have. */
 export function clientOptions(): { url: string; key: string | null } {
-  const config = loadConfig();
-  return { url: config.url, key: keyOf(config) };
+  const connection = loadConnection();
+  return { url: connection.url, key: keyOf(connection) };
 }
 
 /** Gives the answer once its head has come. What cannot be reached is told as Slurm tells it: clients try again. */
@@ -41,9 +41,9 @@ export async function send(
   path: string,
   { body, headers = {} }: { body?: string; headers?: Record<string, string> } = {},
 ): Promise<IncomingMessage> {
-  const config = loadConfig();
-  const url = new URL(config.url);
-  const key = keyOf(config);
+  const connection = loadConnection();
+  const url = new URL(connection.url);
+  const key = keyOf(connection);
   const { request } = url.protocol === 'https:' ? await import('node:https') : { request: plain };
   const base = url.pathname.replace(/\/graphql\/?$/, '');
   return new Promise((resolve, reject) => {

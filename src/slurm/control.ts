@@ -1,7 +1,7 @@
 /** scancel, scontrol, and the commands of accounts. */
 import { writeFileSync } from 'node:fs';
 import { ACTIVE_STATES } from '../client/states.gql.js';
-import { programEnvironment } from '../platform/config.js';
+import { programEnvironment } from '../platform/connection.js';
 import { DEFAULT_LIMITS } from '../platform/limits.js';
 import {
   commandLine,
@@ -513,7 +513,7 @@ async function showJobs(names: readonly string[], isOneLine: boolean, name: stri
 }
 
 /** The one account that there is, and whoever asks in it. */
-export const accounts: Run = async (words, name) => {
+const accounts: Run = async (words, name) => {
   // sshare writes -h for --noheader.
   const options = given(
     name,
@@ -586,3 +586,5 @@ export const accounts: Run = async (words, name) => {
   );
   return 0;
 };
+
+export { accounts as sacctmgr, accounts as sreport, accounts as sshare };

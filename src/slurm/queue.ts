@@ -1,6 +1,6 @@
 /** squeue, sacct, sstat, sprio, seff: jobs as tables. */
 import { ACTIVE_STATES } from '../client/states.gql.js';
-import { programEnvironment } from '../platform/config.js';
+import { programEnvironment } from '../platform/connection.js';
 import { parseSince, switchesWritten } from '../words/index.js';
 import { ask, SlurmError } from './ask.js';
 import { byCluster, type Clusters, clustersAsked } from './clusters.js';

@@ -7,7 +7,7 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, unlinkSync, write
 import { constants } from 'node:os';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { programEnvironment } from '../platform/config.js';
+import { programEnvironment } from '../platform/connection.js';
 import { MAX } from '../platform/limits.js';
 import { type NotedStep, STEP_RECORDS } from '../platform/steps.js';
 import { type Asked, patternOf } from '../words/index.js';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { constants, hostname } from 'node:os';
 import { basename, resolve } from 'node:path';
 import { ACTIVE_STATES } from '../client/states.gql.js';
-import { programEnvironment } from '../platform/config.js';
+import { programEnvironment } from '../platform/connection.js';
 import {
   type Asked,
   arrayName,

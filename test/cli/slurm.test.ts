@@ -1,6 +1,16 @@
 /** The commands called like Slurm's, as its clients call them: by name, in a directory of PATH, from a shell. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -789,7 +799,7 @@ it('lines of tutorials are accepted, or refused with a helpful word', async () =
   ]);
 });
 
-it('links are put where nothing else is', () => {
+it('links are put where nothing else is, all or none', async () => {
   writeFileSync(join(home, 'squeue'), 'mine');
   const install = (dir: string) =>
     execFileSync(process.execPath, [packagePath('bin', 'switchyard.js'), 'slurm', 'install', dir], {
@@ -797,6 +807,15 @@ it('links are put where nothing else is', () => {
     });
   expect(() => install(home)).toThrow('already exists');
   expect(readFileSync(join(home, 'squeue'), 'utf8')).toBe('mine');
+  expect(existsSync(join(home, 'sacct'))).toBe(false);
+  // As earlier releases made them.
+  rmSync(join(bin, 'squeue'));
+  symlinkSync(packagePath('dist', 'slurm.mjs'), join(bin, 'squeue'));
+  const header = await said('squeue');
   install(bin);
-  expect(existsSync(join(bin, 'squeue'))).toBe(true);
+  expect(readlinkSync(join(bin, 'squeue'))).toBe(packagePath('dist', 'slurm', 'squeue.cjs'));
+  expect(await said('squeue')).toBe(header);
+  const names = readdirSync(bin);
+  expect(names).toHaveLength(14);
+  for (const name of names) expect(await said(`${name} --help`)).toContain(`${name} works like Slurm's`);
 });

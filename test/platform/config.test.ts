@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { expect, test } from 'vitest';
-import { ALL_VARIABLES, ConfigError, jobEnvironment, loadConfig } from '../../src/platform/config.js';
+import { ALL_VARIABLES, jobEnvironment, loadConfig } from '../../src/platform/config.js';
+import { ConfigError } from '../../src/platform/variables.js';
 
 test('with nothing set, every default is accepted', () => {
   const config = loadConfig({});

@@ -48,12 +48,18 @@ it('holds what runs, and nothing else', () => {
     .split('\n')
     .map((file) => file.replace(/^package\//, ''));
   const expected =
-    /^(package\.json|README\.md|LICENSE|schema\.graphql|bin\/switchyard\.js|prisma\/(functions\.sql|migrations\/.*)|dist\/web\/.*|dist\/.*\.js|dist\/slurm\.mjs|dist\/docs\.json|clients\/python\/switchyard\.py|tes\.yaml|dist\/core\/.*\.d\.ts|dist\/simulator\/policy-api\.d\.ts)$/;
+    /^(package\.json|README\.md|LICENSE|schema\.graphql|bin\/switchyard\.js|prisma\/(functions\.sql|migrations\/.*)|dist\/web\/.*|dist\/.*\.js|dist\/slurm(\.mjs|\/\w+\.cjs)|dist\/docs\.json|clients\/python\/switchyard\.py|tes\.yaml|dist\/core\/.*\.d\.ts|dist\/simulator\/policy-api\.d\.ts)$/;
   expect(files.filter((file) => !expected.test(file))).toEqual([]);
   expect(files.filter((file) => /\.map$|\.stamp$|tsbuildinfo|\.vite\//.test(file))).toEqual([]);
   expect(files).toEqual(
     expect.arrayContaining([
-      ...['dist/cli/main.js', 'dist/docs.json', 'dist/slurm.mjs', 'dist/web/index.html', 'schema.graphql'],
+      ...[
+        'dist/cli/main.js',
+        'dist/docs.json',
+        'dist/slurm/squeue.cjs',
+        'dist/web/index.html',
+        'schema.graphql',
+      ],
     ]),
   );
   const unpacked = join(source, 'unpacked');

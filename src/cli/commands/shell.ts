@@ -9,7 +9,7 @@ import {
   untilRunning,
   useTerminal,
 } from '../../client/terminal.js';
-import { programEnvironment } from '../../platform/config.js';
+import { programEnvironment } from '../../platform/connection.js';
 import { addCommand, findSite, note } from '../command.js';
 import { connect } from '../connect.js';
 import { CliError, ExitCode } from '../errors.js';

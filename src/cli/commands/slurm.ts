@@ -1,6 +1,6 @@
 /** `switchyard slurm`: the commands called like Slurm's, as links. */
 import { lstatSync, mkdirSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { packagePath } from '../../platform/paths.js';
 import { addCommand, print, printJson, wantsJson } from '../command.js';
@@ -17,19 +17,23 @@ export function addSlurm(program: Command): void {
     .description('commands with Slurm names and options, for Slurm scripts and clients');
   const install = addCommand(slurm, 'install <dir>', `install them in a directory: ${NAMES.join(', ')}`);
   install.action((dir: string) => {
-    const [target, folder] = [packagePath('dist', 'slurm.mjs'), resolve(dir)];
+    const folder = resolve(dir);
     mkdirSync(folder, { recursive: true });
-    for (const name of NAMES) link(target, join(folder, name));
-    if (wantsJson(install)) return printJson(NAMES.map((name) => join(folder, name)));
+    const paths = NAMES.map((name) => join(folder, name));
+    const others = paths.find((path) => lstatSync(path, { throwIfNoEntry: false }) && !isOurs(path));
+    if (others !== undefined)
+      throw new CliError(
+        `${others} already exists and is not one of these commands: choose another directory`,
+      );
+    for (const path of paths) {
+      rmSync(path, { force: true });
+      symlinkSync(packagePath('dist', 'slurm', `${basename(path)}.cjs`), path);
+    }
+    if (wantsJson(install)) return printJson(paths);
     print(`${NAMES.length} commands are in ${folder}; use them with: PATH=${folder}:$PATH`);
   });
 }
 
-/** Again, where there is such a link already; what somebody else put there stays. */
-function link(target: string, path: string): void {
-  const there = lstatSync(path, { throwIfNoEntry: false });
-  if (there?.isSymbolicLink() && /[/\\]dist[/\\]slurm\.mjs$/.test(readlinkSync(path))) rmSync(path);
-  else if (there)
-    throw new CliError(`${path} already exists and is not one of these commands: choose another directory`);
-  symlinkSync(target, path);
-}
+/** A link that was put there before, by an earlier release perhaps. */
+const isOurs = (path: string): boolean =>
+  lstatSync(path).isSymbolicLink() && /[/\\]dist[/\\]slurm(\.mjs|[/\\]\w+\.cjs)$/.test(readlinkSync(path));
