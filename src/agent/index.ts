@@ -18,6 +18,7 @@ export type { LinkProbe } from './links.js';
 export { hostShape, labelsOf, type Measurement, measureHost, Power } from './measure.js';
 export { Accounts } from './process/accounts.js';
 export type { FetchOptions } from './process/fetched.js';
+export { runtimesOf } from './process/image-runtimes.js';
 export { findImageTool, IMAGE_TOOLS, type ImageToolName } from './process/image-tools.js';
 export { Isolation, type IsolationMode } from './process/isolation.js';
 export { ProcessRunner, type ProcessRunnerOptions } from './process/runner.js';

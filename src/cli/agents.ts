@@ -32,6 +32,7 @@ import {
   ProcessRunner,
   RegistryCredentials,
   type Runner,
+  runtimesOf,
   SimulatedRunner,
   Slurm,
   SlurmRest,
@@ -105,7 +106,7 @@ export function processAgent(config: Config, log: Logger, access: () => AgentAcc
     const labels =
       [
         config.agentLabels,
-        runner.runsImages && 'containers=bubblewrap',
+        runner.imageRuntime && `containers=${runner.imageRuntime}`,
         runner.givesTerminals && 'terminal=yes',
       ]
         .filter(Boolean)
@@ -186,6 +187,7 @@ function isolation(
       network: config.agentNetwork,
       processes: config.agentRunProcesses,
       images: config.agentImages,
+      runtimes: runtimesOf(config.agentImageRuntimes),
       fetch: fetching(config, log, login),
     },
     stateDir,

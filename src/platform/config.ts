@@ -502,6 +502,12 @@ export const VARIABLES = {
     (one) => /^(apptainer|singularity|podman|docker)$/.test(one),
     'Programs that fetch images; the first that works is used. By default apptainer,singularity,podman,docker.',
   ),
+  agentImageRuntimes: list(
+    'AGENT_IMAGE_RUNTIMES',
+    'bubblewrap, crun, runc, podman (crun or runc) and docker (runc), in the order in which they are tried',
+    (one) => /^(bubblewrap|crun|runc|podman|docker)$/.test(one),
+    'Programs that run images; the first that works is used. By default bubblewrap,crun,runc.',
+  ),
   agentImagesMb: whole(
     'AGENT_IMAGES_MB',
     50_000,

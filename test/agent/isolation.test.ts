@@ -4,7 +4,7 @@
  * bubblewrap has no sandbox, one without control groups of version 2 has no group for each run.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,6 +28,7 @@ import {
   script,
   temporaryDirectory,
   until,
+  withWords,
 } from './support.js';
 
 const isRoot = process.getuid?.() === 0;
@@ -99,18 +100,6 @@ afterEach(() => {
   for (const pid of strays) if (lives(pid)) process.kill(pid, 'SIGKILL');
   strays.clear();
 });
-
-/** The processes of the host with these words on their command line. */
-function withWords(words: string): number[] {
-  const pids = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
-  return pids.filter((pid) => {
-    try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(words) && lives(pid);
-    } catch {
-      return false;
-    }
-  });
-}
 
 describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(kind), kind] as const))(
   'isolation %s',

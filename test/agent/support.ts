@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -148,4 +148,16 @@ export async function complete(runner: Runner, run: Assignment): Promise<End> {
 /** Whether a process exists and is no zombie that only waits to be collected. */
 export function lives(pid: number): boolean {
   return processIdentity(pid) !== null;
+}
+
+/** The processes of the host with these words on their command line. */
+export function withWords(words: string): number[] {
+  const pids = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? [Number(name)] : []));
+  return pids.filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'latin1').includes(words) && lives(pid);
+    } catch {
+      return false;
+    }
+  });
 }

@@ -3,17 +3,25 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
+import { IMAGE_RUNTIMES, type ImageRuntimeName } from '../../src/agent/process/image-runtimes.js';
 import { Isolation, type IsolationMode } from '../../src/agent/process/isolation.js';
 
 /** With which an agent of this account runs images. */
 export const IMAGES_ISOLATION = process.getuid?.() === 0 ? 'user' : 'none';
 
 /** Whether an agent of this account can run images with such isolation here. */
-export function runsImages(mode: IsolationMode = IMAGES_ISOLATION): boolean {
+export const runsImages = (mode: IsolationMode = IMAGES_ISOLATION): boolean => lacksForImages(mode) === null;
+
+/** What an agent of this account lacks for running images, by one of these runtimes; null: nothing. */
+export function lacksForImages(
+  mode: IsolationMode,
+  runtimes: readonly ImageRuntimeName[] = IMAGE_RUNTIMES,
+): string | null {
   try {
-    return Isolation.open({ mode, images: [tmpdir()] }, tmpdir(), 'test-probe').images !== null;
-  } catch {
-    return false;
+    const isolation = Isolation.open({ mode, images: [tmpdir()], runtimes }, tmpdir(), 'test-probe');
+    return isolation.images === null ? isolation.lacking.join('; ') : null;
+  } catch (error) {
+    return (error as Error).message;
   }
 }
 

@@ -1,5 +1,13 @@
 /** Control groups (version 2): what bounds, counts and ends the processes of one run as a whole. */
-import { mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** What a run may take; null: no limit. */
@@ -31,7 +39,7 @@ export class Cgroups {
     try {
       const mount = mountOfVersion2();
       if (mount === null) return 'no cgroup file system of version 2 is mounted';
-      const own = /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '/';
+      const own = ownGroup();
       // This agent may be in the leaf that an earlier one of the same service made for itself.
       const base = join(mount, own.replace(/\/switchyard-agent$/, ''));
       const dir = join(base, `switchyard-${name}`);
@@ -168,6 +176,23 @@ export class Cgroup {
     }
   }
 }
+
+/** Whether this account, other than root, can make groups beside or below its own. */
+export function canMakeCgroups(): boolean {
+  const mount = mountOfVersion2();
+  if (mount === null || process.getuid?.() === 0) return false;
+  const own = join(mount, ownGroup());
+  return [own, dirname(own)].some((dir) => {
+    try {
+      accessSync(dir, constants.W_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+const ownGroup = (): string => /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '/';
 
 function mountOfVersion2(): string | null {
   for (const line of readFileSync('/proc/self/mountinfo', 'utf8').split('\n')) {

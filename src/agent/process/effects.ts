@@ -150,7 +150,7 @@ export class Effects {
     if (this.options.isolation.mode !== 'sandbox' && !image) return;
     // Who names something there knows.
     if (wanted?.outputs.some(({ path }) => pathInTmp(path) !== null)) return;
-    const names = slot.leftInTmp(TOLD_NAMES, image ? 'tmp' : '.');
+    const names = slot.leftInTmp(TOLD_NAMES, image ? (image.tmp ?? 'tmp') : '.');
     if (names.length === 0) return;
     const some = names.map((name) => JSON.stringify(name)).join(', ');
     try {

@@ -1,6 +1,7 @@
 /** How a run ended: what is known of it, and what that means. */
 import { constants } from 'node:os';
 import type { EndCause, Measured } from '../runner.js';
+import { saidByRuntime } from './image-runtimes.js';
 import type { Isolation } from './isolation.js';
 import { bytesOf } from './measure.js';
 import type { End } from './reports.js';
@@ -137,6 +138,12 @@ function launchProblem(
   { mode, accounts }: Isolation,
 ): string | null {
   const said = [outputs.err, ...(terminal ? [outputs.out] : [])].map((stream) => stream.beginning(4096));
+  if (image) {
+    for (const text of said) {
+      const problem = saidByRuntime(text, image.program ?? 'its program');
+      if (problem !== null) return problem;
+    }
+  }
   const launchers = mode === 'none' && !image ? [] : [...LAUNCHERS, ...(accounts?.launcherSays ?? [])];
   const prefixes = [`${LANE_NAME}: `, `${slot.dir}/run: `, ...launchers];
   const problem = said.find((text) => prefixes.some((prefix) => text.startsWith(prefix)));

@@ -1,6 +1,6 @@
 /**
- * Programs of the host that fetch images from registries and unpack them. One description for all: bubblewrap then runs what any of them has
- * unpacked, as it does with what an operator has.
+ * Programs of the host that fetch images from registries and unpack them. One description for all: what any of them has
+ * unpacked is then run as what an operator has (image-runtimes.ts).
  */
 import { spawnSync } from 'node:child_process';
 import { hostEnvironment } from '../../platform/environment.js';

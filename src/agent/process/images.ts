@@ -1,7 +1,7 @@
 /**
  * The images that runs take place in: unpacked root file systems, each in a directory of one of its names below one of the operator's
- * (`AGENT_IMAGES`), or fetched (fetched.ts). Bubblewrap makes the surroundings of a run of them, as the run's own account in a namespace of
- * its users: nothing in it has a right that the account lacks, and what is below is shared by all runs, read-only.
+ * (`AGENT_IMAGES`), or fetched (fetched.ts). A runtime (image-runtimes.ts) makes the surroundings of a run of them, as the run's own account in a
+ * namespace of its users: nothing in it has a right that the account lacks, and what is below is shared by all runs, read-only.
  */
 import { execFile } from 'node:child_process';
 import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { isImageName, namesOf, referenceOf } from '../../platform/images.js';
 import type { HeldImage } from '../runner.js';
 import { roomOf } from './disk.js';
 import type { FetchedImages, Requester } from './fetched.js';
+import { bind, directory, type Mount } from './image-runtimes.js';
 import type { Image } from './image-tools.js';
 import { LaunchError } from './script.js';
 
@@ -167,22 +168,20 @@ const digestOf = (root: string): Promise<string | null> =>
 const isBelow = (path: string, dir: string): boolean => path.startsWith(dir === '/' ? '/' : `${dir}/`);
 
 /**
- * The words for bubblewrap that show an image, read-only. A directory in which something else is to be seen is made anew, with what the image
- * has in it beside that.
+ * What shows an image, read-only. A directory in which something else is to be seen is made anew, with what the image has in it beside that.
  *
  * @param places where something else is to be seen
  */
-export function imageBinds(root: string, places: readonly string[], at = '/'): string[] {
+export function imageMounts(root: string, places: readonly string[], at = '/'): Mount[] {
   return readdirSync(join(root, at)).flatMap((name) => {
     const path = join(at, name);
     if (places.includes(path)) return [];
+    const from = join(root, path);
     if (places.some((place) => isBelow(place, path))) {
-      const within = statOf(join(root, path))?.isDirectory() && !isLink(join(root, path));
-      return ['--dir', path, ...(within ? imageBinds(root, places, path) : [])];
+      const within = statOf(from)?.isDirectory() && !isLink(from);
+      return [directory(path), ...(within ? imageMounts(root, places, path) : [])];
     }
-    return isLink(join(root, path))
-      ? ['--symlink', readlinkSync(join(root, path)), path]
-      : ['--ro-bind', join(root, path), path];
+    return [isLink(from) ? { kind: 'link', path, to: readlinkSync(from) } : bind(from, 'read', false, path)];
   });
 }
 

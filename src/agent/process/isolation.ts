@@ -11,15 +11,41 @@
  * Each may have a control group for every run besides (cgroup.ts).
  */
 import { execFile, spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync, lstatSync, readFileSync, readlinkSync, statSync } from 'node:fs';
+import {
+  accessSync,
+  chownSync,
+  constants,
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Account, type Accounts, LEAST_UID } from './accounts.js';
 import { Cgroups } from './cgroup.js';
 import { type Dropped, FetchedImages, type FetchOptions, type Requester } from './fetched.js';
 import { allOf, type IdRange, type Share, shareOf } from './ids.js';
+import {
+  BWRAP,
+  bind,
+  bubblewrapNamespaces,
+  bubblewrapWords,
+  type Entrance,
+  directory as emptyDirectory,
+  findImageRuntime,
+  IMAGE_RUNTIMES,
+  type ImageRuntime,
+  type ImageRuntimeName,
+  type Mount,
+  OWN_DIRECTORIES,
+} from './image-runtimes.js';
 import type { Image } from './image-tools.js';
-import { Images, imageBinds, resolverFiles } from './images.js';
-import { LaunchError, lastStepLacks } from './script.js';
+import { Images, imageMounts, resolverFiles } from './images.js';
+import { LaunchError, lastStepLacks, lastWords, startInput } from './script.js';
 import { leftInShared, REMOVE } from './shared.js';
 
 export type IsolationMode = 'none' | 'user' | 'sandbox';
@@ -46,6 +72,8 @@ export interface IsolationOptions {
   processes?: number;
   /** Directories in which images of runs are looked for, in this order; none: nothing runs in images. */
   images?: readonly string[];
+  /** What runs images, the first that works here; left out: all, in the usual order. */
+  runtimes?: readonly ImageRuntimeName[];
   /** How images are fetched that are in none of them; null: not at all. */
   fetch?: FetchOptions | null;
 }
@@ -72,7 +100,6 @@ export interface Place {
 }
 
 const SETPRIV = '/usr/bin/setpriv';
-const BWRAP = '/usr/bin/bwrap';
 const SYSTEM = [
   '/usr',
   '/bin',
@@ -87,15 +114,16 @@ const SYSTEM = [
   '/gnu',
 ];
 const TOPOLOGY = '/sys/devices/system';
+const KERNEL: readonly Mount[] = [
+  { kind: 'proc', path: '/proc' },
+  { kind: 'dev', path: '/dev' },
+];
 const DEFAULT_UIDS = { first: 2_000_000_000, last: 2_000_999_999 };
 const DEFAULT_PROCESSES = 4096;
 
 /** Between two looks at what accounts have left. */
 const SWEEP_MS = 60_000;
 const KILL_MS = 10_000;
-
-/** What a job in a sandbox sees besides the system's, whatever the operator says; what is below is its own. */
-const SEEN: readonly string[] = ['/', '/tmp', '/var/tmp', '/dev/shm'];
 
 /** Where runners of CWL put files in images, which have the directories above. */
 const OF_CWL: readonly string[] = ['/var/lib/cwl', '/var/spool/cwl'];
@@ -128,6 +156,8 @@ export class Isolation {
     readonly accounts: Accounts | null,
     /** What runs can take place in; null: nothing but the system of the host. */
     readonly images: Images | null,
+    /** What runs images; null: nothing. */
+    readonly runtime: ImageRuntime | null,
   ) {
     this.said = [
       `isolation of jobs: ${mode}`,
@@ -138,6 +168,7 @@ export class Isolation {
       ...(mode === 'sandbox' && !network ? ['no network'] : []),
       ...(images?.directories.length ? [`images in ${images.directories.join(', ')}`] : []),
       ...(images?.fetched ? [images.fetched.said] : []),
+      ...(runtime ? [`run by ${runtime.name}`] : []),
     ].join(', ');
   }
 
@@ -151,6 +182,7 @@ export class Isolation {
       [],
       true,
       DEFAULT_PROCESSES,
+      null,
       null,
       null,
       null,
@@ -183,8 +215,13 @@ export class Isolation {
     if (typeof cgroups === 'string') lacking.push(`control groups: ${cgroups}`);
     const { images: directories = [], fetch = null } = options;
     const wantsImages = directories.length > 0 || fetch !== null;
-    const noImages = wantsImages ? missingForImages(mode, uids, accounts, stateDir, directories) : null;
-    if (noImages !== null) lacking.push(`images: ${noImages}`);
+    const noImages = wantsImages ? missingForImages(mode, accounts, stateDir, directories) : null;
+    const runtime =
+      wantsImages && noImages === null
+        ? findImageRuntime(options.runtimes ?? IMAGE_RUNTIMES, (one) => failsToRun(one, uids))
+        : (noImages ?? '');
+    const runs = typeof runtime !== 'string';
+    if (wantsImages && !runs) lacking.push(`images: ${runtime}`);
     const hasIds = ownsUids(mode);
     const dir = join(stateDir, 'images');
     const fetched = (onFetched: () => void): FetchedImages =>
@@ -205,7 +242,8 @@ export class Isolation {
       options.processes ?? DEFAULT_PROCESSES,
       hasIds ? limitOfProcesses() : null,
       accounts,
-      wantsImages && noImages === null ? new Images(directories, fetch && fetched) : null,
+      runs ? new Images(directories, fetch && fetched) : null,
+      runs ? runtime : null,
     );
     return made;
   }
@@ -386,36 +424,42 @@ export class Isolation {
   }
 
   /**
-   * Bubblewrap and the words that put a program into an image, as the account that it is started by: as `sandbox`, but that the system is the
-   * image's. What is new in `/` is on the disk, in the directory for temporary files.
+   * How a program gets into an image, as the account that it is started by: as `sandbox`, but that the system is the image's. What is new in `/`
+   * is on the disk, in the directory for temporary files.
    *
    * @throws LaunchError for a directory that the run may not see
    */
-  inside({ directory, work, tmp, inputs = [], devices = [] }: Place, { root }: Image): string[] {
+  inside(place: Place, { root }: Image): Entrance {
+    const { directory, work, tmp, inputs = [], devices = [], account = null, uid } = place;
     const shown = this.shown.map(({ path }) => path);
     // Of the host's directories the job's own is seen wherever its account may go by itself.
-    const own = this.mode === 'sandbox' || directory === work || SEEN.includes(directory) ? [] : [directory];
+    const own =
+      this.mode === 'sandbox' || directory === work || OWN_DIRECTORIES.includes(directory) ? [] : [directory];
     if (this.mode === 'sandbox') this.checkSeen(directory, work, []);
     if (own.some((path) => [...SYSTEM, '/proc', '/dev', '/sys'].some((dir) => isBelow(path, dir))))
       throw new LaunchError(`${directory}: in an image, this directory belongs to the image`);
     const seen = [...shown, ...inputs, work, ...own];
-    return [
-      ...[BWRAP, '--die-with-parent', '--unshare-user', '--cap-drop', 'ALL'],
-      ...this.namespaces(),
-      ...['--bind', tmp, '/'],
-      ...imageBinds(root, ['/proc', '/dev', '/sys', '/tmp', '/var/tmp', '/run', ...OF_CWL, ...seen]),
-      ...(this.network ? resolverFiles(root) : []).flatMap((path) => ['--ro-bind-try', path, path]),
-      ...this.kernelBinds(devices),
-      ...['/run', '/tmp', '/var', '/var/tmp'].flatMap((path) => ['--dir', path]),
-      ...this.ownBinds(seen, inputs, work),
-      ...own.flatMap((path) => ['--bind', path, path]),
-    ];
+    return this.runtime!.enter({
+      ...{ tmp, network: this.network, ...idsOf(uid, account) },
+      mounts: [
+        ...imageMounts(root, ['/proc', '/dev', '/sys', '/tmp', '/var/tmp', '/run', ...OF_CWL, ...seen]),
+        ...(this.network ? resolverFiles(root) : []).map((path) => bind(path, 'read', true)),
+        ...this.kernelMounts(devices),
+        ...['/run', '/tmp', '/var', '/var/tmp'].map(emptyDirectory),
+        ...this.ownMounts(seen, inputs, work),
+        ...own.map((path) => bind(path, 'write')),
+      ],
+    });
   }
 
   /** `system`: directories that are the system's. */
   private checkSeen(directory: string, work: string, system: readonly string[] = SYSTEM): void {
     const seen = [...system, ...this.shown.map(({ path }) => path)];
-    if (directory === work || SEEN.includes(directory) || seen.some((path) => isBelow(directory, path)))
+    if (
+      directory === work ||
+      OWN_DIRECTORIES.includes(directory) ||
+      seen.some((path) => isBelow(directory, path))
+    )
       return;
     const names = this.shown.map(({ path }) => path).join(', ') || 'nothing else';
     throw new LaunchError(
@@ -428,51 +472,45 @@ export class Isolation {
     const shown = this.shown.map(({ path }) => path);
     return [
       ...[BWRAP, '--die-with-parent'],
-      ...this.namespaces(),
+      ...bubblewrapNamespaces(this.network),
       ...(inNamespace ? ['--unshare-user', '--cap-drop', 'ALL'] : []),
-      ...systemBinds(),
-      ...(this.network ? resolverBinds() : []),
-      ...this.kernelBinds(devices),
-      ...['--dir', '/var'],
-      ...['--bind', tmp, '/tmp'],
-      ...['--bind', tmp, '/var/tmp'],
-      ...this.ownBinds([...shown, ...inputs, work], inputs, work),
+      ...bubblewrapWords([
+        ...systemMounts(),
+        ...(this.network ? resolverMounts() : []),
+        ...this.kernelMounts(devices),
+        emptyDirectory('/var'),
+        ...['/tmp', '/var/tmp'].map((path) => bind(tmp, 'write', false, path)),
+        ...this.ownMounts([...shown, ...inputs, work], inputs, work),
+      ]),
       ...['--chdir', work],
       '--',
     ];
   }
 
-  private namespaces(): string[] {
-    return [
-      ...['--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
-      ...(this.network ? [] : ['--unshare-net']),
-    ];
-  }
-
   /** What the kernel shows to a run, and the devices that it has. */
-  private kernelBinds(devices: readonly string[]): string[] {
+  private kernelMounts(devices: readonly string[]): Mount[] {
     return [
       // How CPUs and memory lie: launchers of MPI place tasks by it.
-      ...['--dir', '/sys', '--dir', '/sys/devices', '--ro-bind-try', TOPOLOGY, TOPOLOGY],
-      '--proc',
-      '/proc',
-      '--dev',
-      '/dev',
-      ...devices.flatMap((path) => ['--dev-bind-try', path, path]),
+      ...['/sys', '/sys/devices'].map(emptyDirectory),
+      bind(TOPOLOGY, 'read', true),
+      ...KERNEL,
+      ...devices.map((path) => bind(path, 'device', true)),
       // What lies there is memory: of the run's own account, and little of it without a control group that counts it.
-      ...(this.cgroups?.controllers.has('memory') ? [] : ['--size', String(64 << 20)]),
-      ...['--perms', '1777', '--tmpfs', '/dev/shm'],
+      {
+        ...{ kind: 'memory', path: '/dev/shm' },
+        bytes: this.cgroups?.controllers.has('memory') ? null : 64 << 20,
+      },
     ];
   }
 
   /** What the operator shows, the run's inputs and its own directory. `seen`: these. */
-  private ownBinds(seen: readonly string[], inputs: readonly string[], work: string): string[] {
+  private ownMounts(seen: readonly string[], inputs: readonly string[], work: string): Mount[] {
     return [
       // Otherwise bubblewrap makes what is above them for its own account alone: then nobody gets there by path.
-      ...[...new Set(seen.flatMap(above))].flatMap((path) => ['--dir', path]),
-      ...this.shown.flatMap(({ path, readOnly }) => [readOnly ? '--ro-bind-try' : '--bind-try', path, path]),
-      ...inputs.flatMap((path) => ['--ro-bind', path, path]),
-      ...['--bind', work, work],
+      ...[...new Set(seen.flatMap(above))].map(emptyDirectory),
+      ...this.shown.map(({ path, readOnly }) => bind(path, readOnly ? 'read' : 'write', true)),
+      ...inputs.map((path) => bind(path, 'read')),
+      bind(work, 'write'),
     ];
   }
 
@@ -554,7 +592,7 @@ function missing(
   if (!existsSync(BWRAP)) return `${BWRAP} is missing (bubblewrap)`;
   const problem = fails([
     ...[BWRAP, '--unshare-pid', '--unshare-ipc', '--unshare-uts', ...(root ? [] : ['--unshare-user'])],
-    ...[...systemBinds(), '--proc', '/proc', '--dev', '/dev', '--', ...(root ? dropTo(uids.first) : [])],
+    ...[...bubblewrapWords([...systemMounts(), ...KERNEL]), '--', ...(root ? dropTo(uids.first) : [])],
     ...['/bin/sh', '-c', 'exit 0'],
   ]);
   return problem === null ? null : `bubblewrap does not work here: ${problem}`;
@@ -563,7 +601,6 @@ function missing(
 /** What the host lacks for images in these directories; null: nothing. */
 function missingForImages(
   mode: IsolationMode,
-  uids: IdRange,
   accounts: Accounts | null,
   stateDir: string,
   directories: readonly string[],
@@ -573,23 +610,51 @@ function missingForImages(
   if (root && mode === 'none') return 'without isolation, jobs would be root in them';
   const lacks = lastStepLacks();
   if (lacks !== null) return lacks;
-  if (!existsSync(BWRAP)) return `${BWRAP} is missing (bubblewrap)`;
   for (const directory of directories) {
     if (!existsSync(directory)) return `${directory} does not exist`;
     if ((root || accounts) && !canEnter(directory)) return `other accounts may not enter ${directory}`;
   }
   if ((root || accounts) && !canEnter(dirname(stateDir)))
     return `other accounts may not enter a directory above ${stateDir}`;
-  const problem = fails([
-    ...(root ? dropTo(uids.first) : []),
-    ...[BWRAP, '--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--cap-drop', 'ALL'],
-    ...[...systemBinds(), '--proc', '/proc', '--dev', '/dev', '--', '/bin/sh', '-c', 'exit 0'],
-  ]);
-  return problem === null ? null : `bubblewrap does not work here for ordinary accounts: ${problem}`;
+  return null;
 }
 
-function fails([command, ...args]: string[]): string | null {
-  const done = spawnSync(command!, args, { encoding: 'utf8', env: {}, cwd: '/', timeout: 10_000 });
+/** Has a runtime run something as an ordinary account; answers what it says if that fails. */
+function failsToRun(runtime: ImageRuntime, uids: IdRange): string | null {
+  const uid = process.getuid?.() === 0 ? uids.first : null;
+  const tmp = mkdtempSync(join(tmpdir(), 'switchyard-trial-'));
+  try {
+    if (uid !== null) chownSync(tmp, uid, uid);
+    const [program, ...args] = runtime.trial.command;
+    const run = {
+      ...{ program: program!, arguments: args, environment: new Map<string, string>(), directory: '/' },
+      ...{ launchers: [], prologue: [], terminal: null, umask: null },
+      inside: runtime.enter({
+        ...{ tmp, network: true, ...idsOf(uid, null) },
+        mounts: [...runtime.trial.mounts(systemMounts()), ...KERNEL],
+      }),
+    };
+    return fails([...(uid === null ? [] : dropTo(uid)), ...lastWords(run)], startInput(run) ?? '');
+  } finally {
+    rmSync(tmp, { recursive: true, force: true });
+  }
+}
+
+/** What an account's processes are of; null: the agent's. */
+const idsOf = (uid: number | null, account: Account | null): { uid: number; gid: number } =>
+  uid === null
+    ? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 }
+    : { uid, gid: account?.gid ?? uid };
+
+/** `input`: for the last step before a program in an image, which has one more descriptor. */
+function fails([command, ...args]: string[], input?: string): string | null {
+  const done = spawnSync(command!, args, {
+    ...{ encoding: 'utf8', env: {}, cwd: '/', timeout: 10_000 },
+    ...(input !== undefined && {
+      input,
+      stdio: [...Array(3).fill('pipe'), ...Array(6).fill('ignore'), 'pipe'],
+    }),
+  });
   if (done.status === 0) return null;
   return (done.error?.message ?? done.stderr.trim()) || `it ended with ${done.status ?? done.signal}`;
 }
@@ -623,21 +688,21 @@ function isReadable(path: string): boolean {
 }
 
 /** The system's directories, read-only; those that are links to others stay such. */
-function systemBinds(): string[] {
-  return SYSTEM.flatMap((path) => {
+function systemMounts(): Mount[] {
+  return SYSTEM.flatMap((path): Mount[] => {
     const found = lstatSync(path, { throwIfNoEntry: false });
     if (found === undefined) return [];
-    return found.isSymbolicLink() ? ['--symlink', readlinkSync(path), path] : ['--ro-bind', path, path];
+    return [found.isSymbolicLink() ? { kind: 'link', path, to: readlinkSync(path) } : bind(path, 'read')];
   });
 }
 
 /** What /etc/resolv.conf points to, often below /run. */
-function resolverBinds(): string[] {
+function resolverMounts(): Mount[] {
   try {
     const target = readlinkSync('/etc/resolv.conf');
     const path = join('/etc', target);
     const absolute = target.startsWith('/') ? target : path;
-    return existsSync(absolute) && !isBelow(absolute, '/etc') ? ['--ro-bind', absolute, absolute] : [];
+    return existsSync(absolute) && !isBelow(absolute, '/etc') ? [bind(absolute, 'read')] : [];
   } catch {
     return [];
   }

@@ -130,7 +130,8 @@ export class Launcher {
       memoryMb: limits.memoryMb,
       cpus: limits.cpus,
     };
-    if (image !== null) record.image = { digest: image.digest, root: image.root };
+    if (image !== null)
+      record.image = { ...image, program: command.program, tmp: join(isolation.runtime!.root, 'tmp') };
     if (command.terminal !== null) record.terminal = true;
     const { outputs: wanted = [], checkpoint, stagedS } = assignment;
     if (stagedS !== undefined) record.stagedS = stagedS;
@@ -141,7 +142,7 @@ export class Launcher {
     if (wanted.length > 0 || checkpoint !== undefined) {
       record.wanted = {
         directory: realOf(command.directory),
-        tmp: tmpOf(isolation.mode === 'sandbox', image !== null, slot),
+        tmp: tmpOf(isolation.mode === 'sandbox', record.image?.tmp, slot),
         outputs: wanted,
       };
       if (checkpoint !== undefined) {
@@ -298,9 +299,9 @@ function partEnvironment({ jobParts = [], part, task, machines }: Assignment): R
   return environment;
 }
 
-/** What a run has as its `/tmp`: in an image, a directory in what is new there, which is not made yet. */
-function tmpOf(inSandbox: boolean, inImage: boolean, slot: Slot): string {
-  if (inImage) return join(realOf(slot.tmpDirectory), 'tmp');
+/** What a run has as its `/tmp`. `inImage`: that of an image, in what is new there, and not made yet. */
+function tmpOf(inSandbox: boolean, inImage: string | undefined, slot: Slot): string {
+  if (inImage !== undefined) return join(realOf(slot.tmpDirectory), inImage);
   return realOf(inSandbox ? slot.tmpDirectory : '/tmp');
 }
 

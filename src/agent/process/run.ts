@@ -42,7 +42,14 @@ export interface RunRecord extends RunName {
   /** The directory of its control group; null: it has none. */
   cgroup: string | null;
   /** What its image is; left out: it runs in none. */
-  image?: { digest: string | null; root?: string };
+  image?: {
+    digest: string | null;
+    root?: string;
+    /** Its command. */
+    program?: string;
+    /** What it has as its `/tmp`, below its directory for temporary files; left out: `tmp`. */
+    tmp?: string;
+  };
   /** It has a terminal; left out: it has none. */
   terminal?: true;
   /** null: no limit. */

@@ -320,9 +320,9 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     return this.isolation.hasAccounts;
   }
 
-  /** Whether runs can take place in images. */
-  get runsImages(): boolean {
-    return this.isolation.images !== null;
+  /** What runs images; null: nothing. */
+  get imageRuntime(): string | null {
+    return this.isolation.runtime?.name ?? null;
   }
 
   images(limit: number): HeldImage[] | null {

@@ -2,6 +2,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { delimiter, isAbsolute, resolve } from 'node:path';
 import type { Assignment, TerminalSize } from '../runner.js';
+import type { Entrance } from './image-runtimes.js';
 
 /** Why a run cannot be started; the message is for its owner. */
 export class LaunchError extends Error {
@@ -75,23 +76,51 @@ fail($command[0]);
 ];
 
 /**
- * The same for a program in an image, which has no perl: what the job asked for goes to bubblewrap by a descriptor. `umask`, then bubblewrap and
- * its words.
+ * In perl: gets a program into an image, which has no perl. A runtime that reads a bundle gets one here, with the account of the job: what is to
+ * be in the new root, then `config.json`, which only this account reads. Its state is there too, and goes with the run's files. It has no use for
+ * variables, and would look for programs that map ids, which it does by itself.
  */
+const ENTER = `
+sub bundle {
+  my ($bundle, $text) = @_;
+  my ($directory, $count, @all) = split /\\0/, $text, -1;
+  $directory eq "" or chdir $directory or fail("the directory $directory cannot be entered");
+  chdir "/";
+  (my $root = $bundle) =~ s{[^/]*$}{root};
+  for ($bundle, $root) { mkdir $_ or fail($_) }
+  for (1 .. $count) {
+    my ($path, $to) = splice @all, 0, 2;
+    ($to eq "" ? mkdir $path : symlink $to, $path) or $! == 17 or fail($path);
+  }
+  my $mask = umask 077;
+  open my $config, ">", "$bundle/config.json" or fail("$bundle/config.json");
+  (print $config @all and close $config) or fail("$bundle/config.json");
+  umask $mask;
+  %ENV = (PATH => "/nonexistent");
+}
+sub alive { open my $alive, "+<&", 9 or fail("descriptor 9"); $alive }
+`;
+
+/** The same for a program in an image. Its words: `umask`, the bundle or nothing, then the runtime and its words. */
 const INTO_IMAGE = [
   PERL,
   '-f',
   '-e',
   `
 sub fail { print STDERR "${LANE_NAME}: @_: $!\n"; exit 126 }
-my ($umask, $bwrap, @words) = @ARGV;
+${ENTER}
+my ($umask, $bundle, $runtime, @words) = @ARGV;
 umask oct $umask if $umask ne "";
+bundle($bundle, do { local $/; <STDIN> }) if $bundle ne "";
 ${CLOSE_INHERITED}
 $^F = 9;
-open my $asked, "<&", STDIN or fail("standard input");
+my $asked;
+$bundle ne "" or open $asked, "<&", STDIN or fail("standard input");
 open STDIN, "<", "/dev/null" or fail("/dev/null");
-exec { $bwrap } $bwrap, "--args", fileno $asked, @words;
-fail($bwrap);
+my $alive;
+$alive = alive() if $bundle ne "";
+exec { $runtime } $runtime, ($asked ? ("--args", fileno $asked) : ()), @words;
+fail($runtime);
 `,
 ];
 
@@ -114,13 +143,14 @@ use POSIX qw(:sys_wait_h :fcntl_h);
 $0 = "${TERMINAL_NAME}";
 sub fail { my $code = $! == 2 ? 127 : 126; print STDERR "${LANE_NAME}: @_: $!\n"; POSIX::_exit($code) }
 sub take { my ($all, $n) = ("", @_); while (length $all < $n) { sysread STDIN, $all, $n - length $all, length $all or fail("standard input") } $all }
-my ($rows, $columns, $umask, $bwrap) = splice @ARGV, 0, 4;
+my ($rows, $columns, $umask, $bundle, $runtime) = splice @ARGV, 0, 5;
 my $asked = take(unpack "N", take(4));
 open my $master, "+<", "/dev/ptmx" or fail("/dev/ptmx");
 ioctl $master, 0x40045431, my $unlocked = pack "i", 0 or fail("/dev/ptmx");
 ioctl $master, 0x80045430, my $number = pack "i", 0 or fail("/dev/ptmx");
 my $name = "/dev/pts/" . unpack "i", $number;
 sysopen my $slave, $name, O_RDWR | O_NOCTTY or fail($name);
+${ENTER}
 sub resize { ioctl $master, 0x5414, my $size = pack "S4", @_, 0, 0 }
 resize($rows, $columns);
 my $pid = fork;
@@ -132,17 +162,22 @@ if ($pid == 0) {
   open STDOUT, ">&", $slave or fail($name);
   open STDERR, ">&", $slave or fail($name);
   my @command = @ARGV;
-  if ($bwrap) {
+  if ($runtime) {
     umask oct $umask if $umask ne "";
+    bundle($bundle, $asked) if $bundle ne "";
     $^F = 9;
-    pipe my $words, my $write or fail("pipe");
-    syswrite $write, $asked;
-    close $write;
-    my $fd = fileno $words;
+    my ($words, $write, $fd, $alive);
+    if ($bundle eq "") {
+      pipe $words, $write or fail("pipe");
+      syswrite $write, $asked;
+      close $write;
+      $fd = fileno $words;
+    }
     opendir my $fds, "/proc/self/fd" or fail("/proc/self/fd");
-    for (grep { $_ > 2 && $_ != 9 && $_ != $fd } grep { /^\\d+$/ } readdir $fds) { open my $one, "<&=", $_ and close $one }
-    exec { $bwrap } $bwrap, "--args", $fd, @command;
-    fail($bwrap);
+    for (grep { $_ > 2 && $_ != 9 && $_ != ($fd || 9) } grep { /^\\d+$/ } readdir $fds) { open my $one, "<&=", $_ and close $one }
+    $alive = alive() if $bundle ne "";
+    exec { $runtime } $runtime, ($fd ? ("--args", $fd) : ()), @command;
+    fail($runtime);
   }
   my @all = split /\\0/, $asked, -1;
   ($umask, my ($directory, $count)) = splice @all, 0, 3;
@@ -226,8 +261,8 @@ export interface RunCommand {
   directory: string;
   /** Words of the programs that change account and surroundings; they start in the agent's environment. */
   launchers: readonly string[];
-  /** Bubblewrap and the words that make the surroundings of an image, in which the program is; null: it is the machine's. */
-  inside: readonly string[] | null;
+  /** How the program gets into the image that it is in; null: it is the machine's. */
+  inside: Entrance | null;
   /** The size of the terminal that it is in; null: it has none, and nothing on standard input. */
   terminal: TerminalSize | null;
   /** Octal; null: as it is. */
@@ -255,8 +290,10 @@ export function runScript(
   start: string | null,
   run: RunCommand,
 ): string {
-  const last = run.terminal === null ? lastStep(run) : inTerminal(run, run.terminal);
-  const steps = [...run.prologue, start === null ? directly(run) : words([...run.launchers, ...last])];
+  const steps = [
+    ...run.prologue,
+    start === null ? directly(run) : words([...run.launchers, ...lastWords(run)]),
+  ];
   const body = steps.join(' && ');
   return (
     // A shell of its own where something has to be said before the program: it becomes the program.
@@ -274,18 +311,13 @@ function directly(run: RunCommand): string {
   return text + words([run.program, ...run.arguments]);
 }
 
-const lastStep = (run: RunCommand): readonly string[] =>
-  run.inside === null ? LAST_STEP : [...INTO_IMAGE, ...intoImage(run, run.inside)];
-
-const inTerminal = (run: RunCommand, { rows, columns }: TerminalSize): string[] => [
-  ...[...IN_TERMINAL, String(rows), String(columns)],
-  ...(run.inside === null ? [''] : intoImage(run, run.inside)),
-];
-
-const intoImage = (run: RunCommand, inside: readonly string[]): string[] => [
-  ...[run.umask ?? '', ...inside, '--'],
-  ...[run.program, ...run.arguments],
-];
+/** The last step of a run, which reads its `startInput`. */
+export function lastWords(run: RunCommand): readonly string[] {
+  const { inside, terminal } = run;
+  const into = inside === null ? null : [run.umask ?? '', inside.bundle ?? '', ...inside.words(run)];
+  if (terminal === null) return into === null ? LAST_STEP : [...INTO_IMAGE, ...into];
+  return [...IN_TERMINAL, String(terminal.rows), String(terminal.columns), ...(into ?? ['', ''])];
+}
 
 /**
  * What the last step of a run reads; null: it needs none, because the lane starts its program directly.
@@ -294,12 +326,7 @@ const intoImage = (run: RunCommand, inside: readonly string[]): string[] => [
  */
 export function startInput(run: RunCommand): string | null {
   const { program, environment, directory, launchers, inside, umask } = run;
-  if (inside !== null)
-    return [
-      '--clearenv',
-      ...[...environment].flatMap((variable) => ['--setenv', ...variable]),
-      ...['--chdir', directory, ''],
-    ].join('\0');
+  if (inside !== null) return inside.input(run);
   let odd: string | undefined;
   for (const name of environment.keys())
     if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name) || SHELL_VARIABLES.test(name)) odd ??= name;

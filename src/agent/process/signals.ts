@@ -1,6 +1,7 @@
 /** Asks the processes of runs to end, and ends them. */
 import { type RunName, type RunSignal, runKey, type SentSignal, type WarnSignal } from '../runner.js';
 import { OPEN, SIGNAL } from './accounts.js';
+import { INIT_NAME } from './image-runtimes.js';
 import type { Isolation } from './isolation.js';
 import {
   commandLine,
@@ -193,18 +194,21 @@ export class Signals {
 /** What `srun` in a job is called (slurm/submit.ts). */
 const STEP = 'srun';
 
-/** Those that bubblewrap runs: behind its own two, and what has launched it. */
+/** Those that a sandbox or container runs: behind the two of bubblewrap, or the init of a container, and what has launched these. */
 function insideSandbox(all: readonly ProcessRow[], lane: number): ProcessRow[] {
   const below = (parents: ReadonlySet<number>): Set<number> =>
     new Set(all.filter(({ parent }) => parents.has(parent)).map(({ pid }) => pid));
   const passed = new Set<number>();
   let outer = below(new Set([lane]));
-  while (outer.size > 0 && ![...outer].some((pid) => isNamed(pid, 'bwrap'))) {
+  const has = (name: string): boolean => [...outer].some((pid) => isNamed(pid, name));
+  while (outer.size > 0 && !has('bwrap') && !has(INIT_NAME)) {
     for (const pid of outer) passed.add(pid);
     outer = below(outer);
   }
-  for (const pid of [...outer, ...below(outer)]) passed.add(pid);
-  return all.filter(({ pid }) => !passed.has(pid));
+  const holders = has('bwrap') ? [...outer, ...below(outer)] : outer;
+  for (const pid of holders) passed.add(pid);
+  // What an init starts has its name until it is the program.
+  return all.filter(({ pid }) => !passed.has(pid) && !isNamed(pid, INIT_NAME));
 }
 
 export function signal(pid: number, name: NodeJS.Signals): void {
