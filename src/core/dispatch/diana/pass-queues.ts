@@ -80,6 +80,8 @@ export class SiteQueues {
   meta: number;
   private readonly groups = new Map<string, Held>();
   private readonly owners = new Map<number, Owner>();
+  /** The same, by id where the sum of their quotas is known, nearly so where it is not. */
+  private readonly byId: Owner[] = [];
   private processors = 0;
   /** The sum of the users' quotas; null: not known now. */
   private quotas: number | null = null;
@@ -147,7 +149,9 @@ export class SiteQueues {
     let less: ExactSums | null = null;
     if (owner !== undefined)
       for (const held of owner.groups) {
-        if (held.demand > demand || by.demand(userJobs, held.processors, quota) <= demand) continue;
+        // Groups of no more processors never demand more.
+        if (held.processors <= processors || held.demand > demand) continue;
+        if (by.demand(userJobs, held.processors, quota) <= demand) continue;
         less ??= this.nothing();
         less.addSums(0, held.work.sums, 0, 1, -1);
       }
@@ -272,6 +276,7 @@ export class SiteQueues {
     if (owner === undefined) {
       owner = { userId, quota: this.shares.of(userId), jobs: 0, groups: [] };
       this.owners.set(userId, owner);
+      this.byId.push(owner);
       this.quotas = null;
     }
     return owner;
@@ -295,6 +300,7 @@ export class SiteQueues {
     this.lifted.delete(held);
     if (owner.groups.length > 0) return;
     this.owners.delete(owner.userId);
+    this.byId.splice(this.byId.indexOf(owner), 1);
     this.quotas = null;
   }
 
@@ -307,8 +313,8 @@ export class SiteQueues {
     if (this.quotas === null) {
       this.quotas = 0;
       // In an order of its own, so that the sum does not depend on who came first.
-      const owners = [...this.owners.values()].sort((a, b) => a.userId - b.userId);
-      for (const { quota } of owners) this.quotas += quota;
+      this.byId.sort((a, b) => a.userId - b.userId);
+      for (const { quota } of this.byId) this.quotas += quota;
     }
     return this.quotas;
   }
