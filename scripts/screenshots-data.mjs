@@ -232,6 +232,27 @@ async function fill(ask, sites, siteOf, warmupS) {
       ...SIMULATED,
     },
   ]);
+  const after = (...refs) => [{ of: refs.map((ref) => ({ ref })) }];
+  const step = (name, estimateS, ...before) => ({
+    command: `/opt/ocean/bin/${name}`,
+    name,
+    ref: name,
+    application: 'ocean',
+    groupName: 'hindcast-1993',
+    cpusPerTask: 8,
+    estimateS,
+    ...(before.length ? { needs: after(...before) } : {}),
+    ...SIMULATED,
+  });
+  await submit('amara.okafor', [
+    step('forcing', 30),
+    step('bathymetry', 20),
+    step('spin-up', 200, 'forcing', 'bathymetry'),
+    ...[1, 2, 3, 4].map((member) => step(`member-${member}`, 900 + 60 * member, 'spin-up')),
+    step('statistics', 120, 'member-1', 'member-2', 'member-3', 'member-4'),
+    step('maps', 60, 'statistics'),
+    step('archive', 40, 'statistics'),
+  ]);
   const held = await submit('noor.haddad', [
     {
       command: '/opt/render/bin/render',
@@ -249,6 +270,23 @@ async function fill(ask, sites, siteOf, warmupS) {
   await ask('mutation ($machine: ID!) { drainMachine(input: { machineId: $machine }) { machine { id } } }', {
     machine: machines[4].id,
   });
+
+  const inDays = (days) =>
+    new Date(Math.ceil(Date.now() / 3_600_000) * 3_600_000 + days * 86_400_000).toISOString();
+  const calendar = withMachines.nodes.find((site) => site.name === 'cluster-2');
+  const hold = (input) =>
+    ask('mutation ($input: CreateHoldInput!) { createHold(input: $input) { hold { id } } }', {
+      input: { siteId: calendar.id, onConflict: 'AFTER_JOBS', ...input },
+    });
+  await hold({
+    kind: 'MAINTENANCE',
+    name: 'cooling',
+    reason: 'new pumps',
+    machineIds: calendar.machines.slice(0, 2).map(({ id }) => id),
+    from: inDays(9),
+    to: inDays(10),
+  });
+  await hold({ name: 'workshop', tasks: 2, cpus: 8, users: ['mei.tanaka'], from: inDays(3), to: inDays(5) });
 
   await sleep(warmupS * 1000);
   const { policy } = await ask('{ policy { version document } }');
@@ -272,7 +310,7 @@ async function fill(ask, sites, siteOf, warmupS) {
     await ask(
       'mutation ($input: CreateSimulationInput!) { createSimulation(input: $input) { simulation { id } } }',
       {
-        input: { candidate: { ...policy.document, dispatch }, from, to: end, reason },
+        input: { candidate: { ...policy.document, dispatch }, from, to: end, reason, acceptDistance: true },
       },
     );
   }
@@ -301,6 +339,7 @@ async function find(ask, siteOf) {
     simulation: all.simulations.nodes[0]?.id,
     user: all.users.nodes.find(({ name }) => name === 'noor.haddad')?.id,
     site: siteOf('cluster-4'),
+    calendar: siteOf('cluster-2'),
     output: all.output.nodes.find(({ name }) => name === 'thermalize')?.id,
     failed: all.failed.nodes.find(({ name }) => name === 'align-sample-7')?.id,
     tasks: all.tasks.nodes[0]?.id,

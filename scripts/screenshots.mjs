@@ -1,7 +1,7 @@
 // `npm run screenshots [-- --only jobs --role user --theme dark --size narrow --url URL --key KEY]`: every page of the portal as a picture in
 // screenshots/ (git-ignored), with a grid that works, as each role sees it: what it may not see is pictured as the portal says so. Starts a service
 // of its own with the demo, unless a URL is given: then as the user of the key.
-// With `--readme`: the pictures of the README anew.
+// With `--full`: the whole length of each page, not what the window shows. With `--readme`: the pictures of the README anew.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -24,6 +24,7 @@ const { values: options } = parseArgs({
     key: { type: 'string' },
     chromium: { type: 'string', default: '/usr/bin/chromium' },
     warmup: { type: 'string', default: '120' },
+    full: { type: 'boolean', default: false },
     readme: { type: 'boolean', default: false },
   },
 });
@@ -119,6 +120,10 @@ function pagesOf(ids) {
     },
     groups: { path: '/jobs?tab=groups' },
     group: { path: `/groups/${ids.group}` },
+    graph: {
+      path: '/graph?group=hindcast-1993',
+      before: (page) => page.locator('canvas[data-laid-out=true]').waitFor(),
+    },
     'job-ended': { path: `/jobs/${ids.ended}` },
     'job-failed': { path: `/jobs/${ids.failed}` },
     'job-waiting': {
@@ -148,6 +153,7 @@ function pagesOf(ids) {
     sites: { path: '/sites' },
     'site-schedule': { path: `/sites/${ids.site}` },
     'site-queue': { path: `/sites/${ids.site}?tab=queue` },
+    'site-calendar': { path: `/sites/${ids.calendar}?tab=calendar` },
     'site-machines': { path: `/sites/${ids.site}?tab=machines` },
     'site-agents': { path: `/sites/${ids.site}?tab=agents` },
     'site-settings': { path: `/sites/${ids.site}?tab=settings` },
@@ -189,6 +195,7 @@ function pagesOf(ids) {
     users: { path: '/users' },
     user: { path: `/users/${ids.user}` },
     audit: { path: '/audit' },
+    nowhere: { path: '/nowhere' },
     'quick-open': {
       path: '/',
       async before(page) {
@@ -219,57 +226,68 @@ async function takeAll(url, keys, ids) {
   const signedOut = pages.filter(([, page]) => page.signedOut);
   const signedIn = pages.filter(([, page]) => !page.signedOut);
   try {
-    for (const theme of options.theme) {
-      for (const size of options.size) {
-        const look = { viewport: SIZES[size], colorScheme: theme };
-        for (const [name, page] of signedOut) {
-          const context = await browser.newContext(look);
-          await take(context, url, page, name, `${name}-${theme}-${size}`);
-          await context.close();
-        }
-        for (const [role, key] of Object.entries(keys)) {
-          if (!options.url && !options.role.includes(role)) continue;
-          const context = await browser.newContext(look);
-          // What a role lacks is not waited for long.
-          if (role !== 'admin') context.setDefaultTimeout(5_000);
-          await context.addInitScript((secret) => sessionStorage.setItem('switchyard.key', secret), key);
-          for (const [name, page] of signedIn)
-            await take(
-              context,
-              url,
-              page,
-              `${name} as ${role}`,
-              options.readme ? README[name] : `${name}-${role}-${theme}-${size}`,
-            );
-          await context.close();
-        }
-      }
+    for (const [name, page] of signedOut) {
+      const context = await browser.newContext();
+      await take(context, url, page, name, name);
+      await context.close();
+    }
+    for (const [role, key] of Object.entries(keys)) {
+      if (!options.url && !options.role.includes(role)) continue;
+      const context = await browser.newContext();
+      // What a role lacks is not waited for long.
+      if (role !== 'admin') context.setDefaultTimeout(5_000);
+      await context.addInitScript((secret) => sessionStorage.setItem('switchyard.key', secret), key);
+      for (const [name, page] of signedIn)
+        await take(
+          context,
+          url,
+          page,
+          `${name} as ${role}`,
+          options.readme ? README[name] : `${name}-${role}`,
+        );
+      await context.close();
     }
   } finally {
     await browser.close();
   }
 }
 
+/** All its looks of one visit. */
 async function take(context, url, { path, before }, what, file) {
   const page = await context.newPage();
+  await page.setViewportSize(SIZES[options.size[0]]);
+  await page.emulateMedia({ colorScheme: options.theme[0] });
   page.on('pageerror', (error) => console.error(`${what}: ${error.message}`));
   page.on('console', (message) => {
     if (message.type() === 'error') console.error(`${what}: ${message.text()}`);
   });
   const address = typeof path === 'function' ? await path() : path;
   await page.goto(url + address, { waitUntil: 'networkidle', timeout: 15_000 }).catch(() => {});
-  await page
-    .waitForFunction(() => !document.querySelector('main .skeleton'), null, { timeout: 60_000 })
-    .catch(() => {});
-  await page.waitForTimeout(700);
+  // What has come may ask for more.
+  for (let i = 0; i < 2; i++) {
+    await page
+      .waitForFunction(
+        () => document.querySelector('h1, .graphiql-container') && !document.querySelector('main .skeleton'),
+        null,
+        { timeout: 60_000 },
+      )
+      .catch(() => {});
+    await page.waitForTimeout(500);
+  }
   try {
     if (!(await page.getByText('This page is for ').isVisible())) await before?.(page);
   } catch (error) {
     console.error(`${what}: ${error.message.split('\n')[0]}`);
   }
-  await page.waitForTimeout(600);
-  const picture = join(options.out, `${file}.png`);
-  await page.screenshot({ path: picture, fullPage: false });
-  console.log(picture);
+  for (const size of options.size) {
+    await page.setViewportSize(SIZES[size]);
+    for (const theme of options.theme) {
+      await page.emulateMedia({ colorScheme: theme });
+      await page.waitForTimeout(600);
+      const picture = join(options.out, `${options.readme ? file : `${file}-${theme}-${size}`}.png`);
+      await page.screenshot({ path: picture, fullPage: options.full });
+      console.log(picture);
+    }
+  }
   await page.close();
 }
