@@ -33,7 +33,7 @@ export function calendarPages(visits: Visits, grid: Grid): void {
     await form.getByLabel('Reason').fill('new disks');
     await form.getByRole('button', { name: 'Change it' }).click();
     await form.waitFor({ state: 'detached' });
-    await page.getByRole('row', { name: /dragged new disks .* 1 d 12 h/ }).waitFor();
+    await page.getByRole('row', { name: /dragged Maintenance new disks .* 1 d 12 h/ }).waitFor();
     const { holds } = await grid.ask<{
       holds: { nodes: { id: string; reason: string; wholeSite: boolean }[] };
     }>('query ($site: ID!) { holds(siteId: $site) { nodes { reason wholeSite } } }', { site: grid.north });

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Page } from 'playwright-core';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { until } from '../cli/service.js';
 import type { Visits } from './browser.js';
 import { type Grid, SIMULATED } from './service.js';
@@ -69,6 +69,17 @@ export function everyPage(visits: Visits, grid: Grid): void {
         input: { kind: 'viewer', copies: 2 },
       },
     );
+    await grid.ask('mutation ($input: CreateHoldInput!) { createHold(input: $input) { hold { id } } }', {
+      input: {
+        kind: 'MAINTENANCE',
+        siteId: grid.north,
+        name: 'license-server',
+        reason: 'a new version',
+        shared: [{ kind: 'viewer', amount: 1 }],
+        from: '2037-01-01T00:00:00Z',
+        to: '2037-01-02T12:00:00Z',
+      },
+    });
     const { policy } = await grid.ask<{ policy: { document: object } }>('{ policy { document } }');
     const { createSimulation } = await grid.ask<{ createSimulation: { simulation: { id: string } } }>(
       'mutation ($input: CreateSimulationInput!) { createSimulation(input: $input) { simulation { id } } }',
@@ -142,9 +153,15 @@ export function everyPage(visits: Visits, grid: Grid): void {
     const hidden = (await page.evaluate(`[...document.querySelectorAll('.table-frame .button')]
       .filter((button) => button.getBoundingClientRect().right > button.closest('.table-frame').getBoundingClientRect().right + 1)
       .map((button) => button.textContent)`)) as string[];
+    // What can be done with a row stays in sight, over the columns for which there is no room.
+    const covered =
+      (await page.evaluate(`[...document.querySelectorAll('.table-frame:has(td:last-child .button)')]
+      .filter((frame) => frame.scrollWidth > frame.clientWidth + 1)
+      .map((frame) => frame.ariaLabel + ' by ' + (frame.scrollWidth - frame.clientWidth))`)) as string[];
     return [
       ...(width > pixels ? [`${name}: ${width} pixels wide`] : []),
       ...hidden.map((button) => `${name}: ${button} cannot be seen without scrolling`),
+      ...covered.map((table) => `${name}: buttons cover columns of ${table} pixels`),
     ];
   };
 
@@ -158,7 +175,17 @@ export function everyPage(visits: Visits, grid: Grid): void {
     return found;
   }
 
-  test('has no finding of axe, light or dark; on a phone it is no wider, and no button of a table is out of sight', async () => {
+  /** As a link would, without loading anew. */
+  async function goTo(page: Page, path: string): Promise<void> {
+    await page.evaluate(
+      `history.pushState({}, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
+    );
+    await page.locator(`main[data-shows=${JSON.stringify(path)}]`).waitFor();
+    await page.locator('main .skeleton').first().waitFor({ state: 'detached' });
+    await page.getByRole('heading', { level: 1 }).waitFor();
+  }
+
+  test('has no finding of axe, light or dark', async () => {
     const findings: string[] = [];
     const { page } = await visits.visit(`${grid.origin}/`, { key: grid.adminKey });
     await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
@@ -166,25 +193,35 @@ export function everyPage(visits: Visits, grid: Grid): void {
     for (const [name, path] of Object.entries(paths)) {
       // What stands around all pages is the same around each.
       const place = name === 'overview' ? 'html' : 'main';
-      // As a link would, without loading anew.
-      await page.evaluate(
-        `history.pushState({}, '', ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent('popstate'))`,
-      );
-      await page.locator(`main[data-shows=${JSON.stringify(path)}]`).waitFor();
-      await page.locator('main .skeleton').first().waitFor({ state: 'detached' });
-      await page.getByRole('heading', { level: 1 }).waitFor();
+      await goTo(page, path);
       const title = await page.title();
       if (!/^\S.* · Switchyard$/.test(title)) findings.push(`${name}: its title is ${title}`);
       findings.push(...(await lasting(page, () => findingsOf(page, name, place))));
       await page.emulateMedia({ colorScheme: 'dark' });
       findings.push(...(await lasting(page, () => findingsOf(page, `${name}, dark`, place, CONTRAST))));
       await page.emulateMedia({ colorScheme: 'light' });
-      await page.setViewportSize({ width: 360, height: 740 });
-      findings.push(...(await lasting(page, () => tooWide(page, name, 360))));
-      await page.setViewportSize({ width: 1280, height: 800 });
     }
     expect(findings, findings.join('; ')).toEqual([]);
   });
+
+  test.each(['ADMIN', 'OPERATOR', 'USER'])(
+    'for the role %s is no wider than a phone, where buttons of tables are in sight and cover nothing',
+    async (role) => {
+      const { key } = await grid.user(`narrow-${role.toLowerCase()}`, role);
+      const { page } = await visits.visit(`${grid.origin}/sites`, { key });
+      await page.getByRole('heading', { level: 1, name: 'Sites' }).waitFor();
+      await page.setViewportSize({ width: 360, height: 740 });
+      onTestFinished(() => page.setViewportSize({ width: 1280, height: 800 }));
+      const findings: string[] = [];
+      for (const [name, path] of Object.entries(paths)) {
+        // Of another user: to follow it is a fault.
+        if (role === 'USER' && name === 'group') continue;
+        await goTo(page, path);
+        findings.push(...(await lasting(page, () => tooWide(page, name, 360))));
+      }
+      expect(findings, findings.join('; ')).toEqual([]);
+    },
+  );
 
   /** What nothing has to be asked for; and tabs say it as their pages do. */
   const isStill = (name: string, path: string): boolean =>

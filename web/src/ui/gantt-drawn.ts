@@ -54,7 +54,7 @@ export interface View {
   chosen: string | null;
 }
 
-export function drawSchedule(canvas: HTMLCanvasElement | null, { lanes }: Layout, view: View): void {
+export function drawSchedule(canvas: HTMLCanvasElement | null, { lanes, height }: Layout, view: View): void {
   const context = prepare(canvas, view.width, view.height);
   if (!context) return;
   drawAxis(context, view);
@@ -63,8 +63,18 @@ export function drawSchedule(canvas: HTMLCanvasElement | null, { lanes }: Layout
   context.rect(0, AXIS_PX, view.width, view.height - AXIS_PX);
   context.clip();
   for (const lane of lanes) drawLane(context, lane, view);
+  drawScrolled(context, height, view);
   context.restore();
   drawNow(context, view);
+}
+
+/** That there is more above or below, and how much. */
+function drawScrolled(context: CanvasRenderingContext2D, height: number, view: View): void {
+  const shown = view.height - AXIS_PX;
+  if (height <= shown) return;
+  context.fillStyle = colorOf('--line-strong');
+  const thumb = Math.max(24, (shown * shown) / height);
+  context.fillRect(view.width - 5, AXIS_PX + (view.top / (height - shown)) * (shown - thumb), 4, thumb);
 }
 
 function drawAxis(context: CanvasRenderingContext2D, { times, height, now }: View): void {

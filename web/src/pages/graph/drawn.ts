@@ -63,7 +63,7 @@ export function drawGraph(
   edges((from, to) => way.get(from) !== to, '--line-strong', 1);
   edges((from, to) => way.get(from) === to, '--accent', 2.5);
   if (chosen !== null) edges((from, to) => from === chosen || to === chosen, '--text', 2);
-  context.font = '12px Inter, sans-serif';
+  context.font = '12px "Inter Variable", system-ui, sans-serif';
   context.textBaseline = 'middle';
   for (const [i, node] of nodes.entries()) {
     const [nx, ny] = at(i);
@@ -86,8 +86,8 @@ function box(
 ): void {
   context.fillStyle = colorOf('--surface');
   context.fillRect(x, y, NODE_W, NODE_H);
-  // A blocked job waits too, and has no color of its own.
-  context.fillStyle = colorOf(`--${node.state === 'BLOCKED' ? 'queued' : node.state.toLowerCase()}`);
+  // As in show.css, a blocked job has the color of a held one.
+  context.fillStyle = colorOf(`--${node.state === 'BLOCKED' ? 'held' : node.state.toLowerCase()}`);
   context.fillRect(x, y, isReadable ? 7 : NODE_W, NODE_H);
   context.strokeStyle = colorOf('--line-strong');
   context.lineWidth = 1;

@@ -27,6 +27,9 @@ import { type GraphLayout, type GraphNode, layoutOf, NODE_H, NODE_W } from './la
 type Graph = JobGraphPageQuery['jobGraph'];
 
 const HEIGHT_PX = 460;
+/** Room to drag it about when it is enlarged. */
+const LEAST_HEIGHT_PX = 220;
+const MARGIN_PX = 20;
 /** Some of them may be run again. */
 const BAD: ReadonlySet<JobState> = new Set(['FAILED', 'CANCELLED']);
 /** Ends are expected anew so long after something has happened. */
@@ -211,7 +214,7 @@ function Drawing({ nodes, way }: Marked) {
       if (next !== null)
         show(
           (layout.x[next] as number) + (NODE_W - width / view.scale) / 2,
-          (layout.y[next] as number) + (NODE_H - HEIGHT_PX / view.scale) / 2,
+          (layout.y[next] as number) + (NODE_H - view.height / view.scale) / 2,
         );
     } else if (step) show(view.left + step[0] / view.scale, view.top + step[1] / view.scale);
     else if (event.key === '+') zoom(1.25);
@@ -227,7 +230,7 @@ function Drawing({ nodes, way }: Marked) {
       <Tools seen={seen}>
         {named ? `${labelOf(named)}: ${named.state.toLowerCase()}` : layout ? '' : 'Computing the layout'}
       </Tools>
-      <div ref={frame} className="graph-frame" style={{ height: HEIGHT_PX }}>
+      <div ref={frame} className="graph-frame" style={{ height: view.height }}>
         <canvas
           ref={canvas}
           tabIndex={0}
@@ -253,11 +256,12 @@ interface Seen {
 
 function useView(layout: GraphLayout | null, width: number): Seen {
   const [moved, setMoved] = useState<Pick<View, 'left' | 'top' | 'scale'> | null>(null);
-  const view: View = { ...(moved ?? whole(layout, width)), width, height: HEIGHT_PX };
+  const all = whole(layout, width);
+  const view: View = { ...all, ...moved };
   return {
     view,
     isMoved: moved !== null,
-    zoom(factor, px = width / 2, py = HEIGHT_PX / 2) {
+    zoom(factor, px = width / 2, py = view.height / 2) {
       const scale = Math.min(2, Math.max(0.005, view.scale * factor));
       const [x, y] = [px / view.scale + view.left, py / view.scale + view.top];
       setMoved({ left: x - px / scale, top: y - py / scale, scale });
@@ -299,16 +303,18 @@ function Tools({ seen, children }: { seen: Seen; children: ReactNode }) {
   );
 }
 
-/** All of it, no larger than it is. */
-function whole(layout: GraphLayout | null, width: number): Pick<View, 'left' | 'top' | 'scale'> {
-  if (!layout || width === 0) return { left: 0, top: 0, scale: 1 };
-  const margin = 20;
-  const fits = (have: number, need: number): number => (have - 2 * margin) / Math.max(1, need);
+/** All of it, no larger than it is, on no more height than it takes. */
+function whole(layout: GraphLayout | null, width: number): View {
+  if (!layout || width === 0) return { left: 0, top: 0, scale: 1, width, height: HEIGHT_PX };
+  const fits = (have: number, need: number): number => (have - 2 * MARGIN_PX) / Math.max(1, need);
   const scale = Math.min(1, fits(width, layout.width), fits(HEIGHT_PX, layout.height));
+  const height = Math.min(HEIGHT_PX, Math.max(LEAST_HEIGHT_PX, layout.height * scale + 2 * MARGIN_PX));
   return {
     left: (layout.width - width / scale) / 2,
-    top: (layout.height - HEIGHT_PX / scale) / 2,
+    top: (layout.height - height / scale) / 2,
     scale,
+    width,
+    height,
   };
 }
 

@@ -277,7 +277,8 @@ function WhatItIs({ job }: { job: Job }) {
             <>
               <Link to="/jobs" search={{ groupName: job.groupName }}>
                 {job.groupName}
-              </Link>{' '}
+              </Link>
+              {' · '}
               <Link to="/graph" search={{ group: job.groupName }}>
                 Graph
               </Link>

@@ -378,7 +378,7 @@ function FilterForm({
           label="Class"
           value={draft.class ?? ''}
           onChange={put('class')}
-          help="normal: jobs without one"
+          help="normal: jobs without a class"
         />
         <TextInput label="License" value={draft.license ?? ''} onChange={put('license')} />
         {time('submittedAfter', 'Submitted since')}

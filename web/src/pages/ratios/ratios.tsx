@@ -58,10 +58,11 @@ export function Ratios() {
             value={application && known.slice(0, 8).includes(application) ? application : 'other'}
             onChange={(name) => name !== 'other' && choose(name)}
             options={[
-              ...known.slice(0, 8).map((name) => ({ value: name, label: name })),
+              // On a phone, the last ones are out of sight.
               ...(application && !known.slice(0, 8).includes(application)
                 ? [{ value: 'other', label: application }]
                 : []),
+              ...known.slice(0, 8).map((name) => ({ value: name, label: name })),
             ]}
           />
         )}

@@ -66,9 +66,16 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
               {
                 key: 'name',
                 header: 'Name',
-                cell: ({ id, name, reason, recurrence, lacking }) => (
+                cell: ({ id, name, kind, user, reason, recurrence, lacking }) => (
                   <>
-                    <span className="strong">{name ?? id}</span>
+                    <span className="row wrap">
+                      <span className="strong">{name ?? id}</span>
+                      {kind === 'MAINTENANCE' ? (
+                        <Badge tone="warn">Maintenance</Badge>
+                      ) : (
+                        <Badge tone="accent">{user === null ? 'Reserved' : `Reserved: ${user.name}`}</Badge>
+                      )}
+                    </span>
                     {recurrence !== null && (
                       <div className="tiny muted">
                         {recurrence.rrule} ({recurrence.timeZone})
@@ -80,16 +87,6 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
                     {reason !== null && <div className="tiny muted">{reason}</div>}
                   </>
                 ),
-              },
-              {
-                key: 'kind',
-                header: 'Kind',
-                cell: ({ kind, user }) =>
-                  kind === 'MAINTENANCE' ? (
-                    <Badge tone="warn">Maintenance</Badge>
-                  ) : (
-                    <Badge tone="accent">{user === null ? 'Reserved' : `Reserved: ${user.name}`}</Badge>
-                  ),
               },
               { key: 'holds', header: 'Holds', minor: true, cell: heldText },
               {
@@ -223,25 +220,32 @@ function Pick({ onPick }: { onPick(draft: { from: string; hours: string }): void
   const [from, to] =
     range === null ? [0, 0] : [Math.min(range.from, range.to), Math.max(range.from, range.to)];
   return (
-    <div
-      className="calendar-days calendar-pick"
-      aria-hidden
-      title="Drag across the hours to hold"
-      onPointerDown={(event) => {
-        event.currentTarget.setPointerCapture(event.pointerId);
-        setRange({ from: share(event), to: share(event) });
-      }}
-      onPointerMove={(event) => range !== null && setRange({ ...range, to: share(event) })}
-      onPointerCancel={() => setRange(null)}
-      onPointerUp={() => {
-        setRange(null);
-        const begin = hourAt(from);
-        const hours = Math.max(1, (hourAt(to) - begin) / HOUR_MS);
-        if (range !== null) onPick({ from: localTime(begin), hours: String(hours) });
-      }}
-    >
-      {range !== null && <span style={{ left: `${from * 100}%`, width: `${(to - from) * 100}%` }} />}
-    </div>
+    <>
+      <div
+        className="calendar-days calendar-pick"
+        aria-hidden
+        title="Drag across the hours to hold"
+        onPointerDown={(event) => {
+          event.currentTarget.setPointerCapture(event.pointerId);
+          setRange({ from: share(event), to: share(event) });
+        }}
+        onPointerMove={(event) => range !== null && setRange({ ...range, to: share(event) })}
+        onPointerCancel={() => setRange(null)}
+        onPointerUp={() => {
+          setRange(null);
+          const begin = hourAt(from);
+          const hours = Math.max(1, (hourAt(to) - begin) / HOUR_MS);
+          if (range !== null) onPick({ from: localTime(begin), hours: String(hours) });
+        }}
+      >
+        {range !== null && <span style={{ left: `${from * 100}%`, width: `${(to - from) * 100}%` }} />}
+      </div>
+      <div className="row spread tiny faint calendar-dates" aria-hidden>
+        {[0, 0.5, 1].map((part) => (
+          <span key={part}>{moment(new Date(hourAt(part)).toISOString(), { seconds: false })}</span>
+        ))}
+      </div>
+    </>
   );
 }
 

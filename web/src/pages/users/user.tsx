@@ -284,7 +284,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
         empty={<Empty title="No keys">People and programs use keys to access the service.</Empty>}
         columns={[
           { key: 'name', header: 'For', cell: (key) => <span className="strong">{key.name}</span> },
-          { key: 'prefix', header: 'Begins with', cell: ({ prefix }) => <code>{prefix}…</code> },
+          { key: 'prefix', header: 'Begins with', minor: true, cell: ({ prefix }) => <code>{prefix}…</code> },
           {
             key: 'state',
             header: 'State',
