@@ -285,7 +285,7 @@ async function take(context, url, { path, before }, what, file) {
       await page.emulateMedia({ colorScheme: theme });
       await page.waitForTimeout(600);
       const picture = join(options.out, `${options.readme ? file : `${file}-${theme}-${size}`}.png`);
-      await page.screenshot({ path: picture, fullPage: options.full });
+      await page.screenshot({ path: picture, fullPage: options.full, timeout: 60_000 });
       console.log(picture);
     }
   }
