@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { openInside } from '../../src/agent/files/find.js';
 import {
   findImageRuntime,
   IMAGE_RUNTIMES,
@@ -439,15 +440,20 @@ describe.each(here.map(({ runtime, mode }) => [runtime, mode] as const))(
       const runner = await open(
         {},
         {
-          keep: async ({ directory }) => {
-            kept.push(readFileSync(join(directory, 'result'), 'utf8'));
+          keep: async (run) => {
+            kept.push(readFileSync(join(run.directory, 'result'), 'utf8'));
+            const file = await openInside(run, '/tmp/out');
+            kept.push(readFileSync(file.fd, 'utf8'));
+            await file.close();
             return null;
           },
         },
       );
-      const outputs = [{ path: 'result', dataset: null }];
-      await complete(runner, { ...inImage(script('job_1', 'echo result >result')), outputs });
-      expect(kept).toEqual(['result\n']);
+      const outputs = ['result', '/tmp/out'].map((path) => ({ path, dataset: null }));
+      const writes = script('job_1', 'echo result >result; echo temporary >/tmp/out');
+      const end = await complete(runner, { ...inImage(writes), outputs });
+      expect(end).toMatchObject({ cause: 'EXITED_ZERO' });
+      expect(kept).toEqual(['result\n', 'temporary\n']);
       const sleeps = 'trap "echo told; exit 7" TERM; echo up; sleep 1000 & wait';
       const limited = await complete(runner, { ...inImage(script('job_2', sleeps)), runTimeLimitS: 1 });
       expect(limited.cause).toBe('RUN_TIME_LIMIT');
