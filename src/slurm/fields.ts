@@ -178,7 +178,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
   cputimeraw: ({ job, nowMs }) => elapsedS(job, nowMs) * cpusOf(job),
   user: ({ job, step }) => (step ? '' : job.user.name),
   username: ({ job }) => job.user.name,
-  workdir: ({ job }) => job.workingDirectory ?? '',
+  workdir: ({ job, step }) => (step ? '' : (job.workingDirectory ?? '')),
 };
 
 /** Those that need what only the dearer query asks for. */

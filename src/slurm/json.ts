@@ -6,6 +6,7 @@ import { licensesWritten } from '../words/index.js';
 import { cpusOf, exitOfRow, gresOf, nodeCount, type Row, tresCounts, tresOf } from './fields.js';
 import { elapsedS, nodesOf, numberOf, placeOf, reasonOf, slurmState } from './jobs.js';
 import { partitionOfJob } from './partitions.js';
+import { rowOfBatch } from './steps.js';
 
 /** The whole answer of a command. `type`: of the plugin that answers in Slurm. */
 export const jsonOf = (type: 'slurmctld' | 'slurmdbd', command: string, content: object): string =>
@@ -141,6 +142,7 @@ export function accountedJob(row: Row, state: string, recorded: readonly Row[]):
   const { job } = row;
   const place = placeOf(job);
   const started = job.startedAt !== null;
+  const batch = rowOfBatch(row);
   const tres = tresCounts(job);
   return {
     ...shared(row),
@@ -158,7 +160,7 @@ export function accountedJob(row: Row, state: string, recorded: readonly Row[]):
     state: { current: [state], reason: reasonOf(job, row.nowMs) },
     steps: started
       ? [
-          stepShown({ ...row, step: 'batch' }, state),
+          stepShown(batch, batch.ended ? slurmState(batch.job) : state),
           ...recorded.map((one) => stepShown(one, slurmState(one.job))),
         ]
       : [],

@@ -41,7 +41,7 @@ import {
 import { accountedJob, jobInfo, jsonOf } from './json.js';
 import { OPTIONS } from './options.js';
 import { expanded, isInOne } from './partitions.js';
-import { derivedExit, rowOfStep, type Step, stepsOf } from './steps.js';
+import { derivedExit, rowOfBatch, rowOfStep, type Step, stepsOf } from './steps.js';
 
 const LETTERS = {
   a: ['account', 'ACCOUNT'],
@@ -316,10 +316,11 @@ function rowsOf(
 ): Row[] {
   const own: Row = { job, nowMs, step: null };
   if (isWhole || job.startedAt === null) return isWhole || asked === undefined ? [own] : [];
-  if (asked === undefined) return [own, { ...own, step: 'batch' }, ...recorded];
-  return [...asked].flatMap((step) =>
-    step === 'batch' || !hasEnded(job) ? [{ ...own, step }] : recorded.filter((one) => one.step === step),
-  );
+  if (asked === undefined) return [own, rowOfBatch(own), ...recorded];
+  return [...asked].flatMap((step) => {
+    if (step === 'batch') return [rowOfBatch(own)];
+    return hasEnded(job) ? recorded.filter((one) => one.step === step) : [{ ...own, step }];
+  });
 }
 
 /** Between two times: what was before counts from the first, what was later to the last. */
@@ -400,7 +401,7 @@ export const sacct: Run = async (words, name) => {
   const each = jobs.flatMap((job) => {
     const own = steps.get(job.id) ?? [];
     const rows = rowsOf(job, nowMs, found.steps.get(numberOf(job.id)), isWhole, recorded(job));
-    return own.length > 0 ? rows.map((row) => ({ ...row, derived: derivedExit(own) })) : rows;
+    return own.length > 0 ? rows.map((row) => ({ ...row, derived: derivedExit(job, own) })) : rows;
   });
   const rows = options.has('--array') ? each : together(each, columns);
   const inUnits = unitsOf(options);

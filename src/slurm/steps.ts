@@ -2,7 +2,7 @@
 import { ask } from './ask.js';
 import { SlurmStepsDocument, type SlurmStepsQuery } from './documents.gql.js';
 import type { Row } from './fields.js';
-import { hasEnded, type Job } from './jobs.js';
+import { exitOf, hasEnded, type Job, slurmState } from './jobs.js';
 
 type Page = SlurmStepsQuery['jobs']['nodes'][number]['runs'][number]['steps'];
 export type Step = Page['nodes'][number];
@@ -40,16 +40,28 @@ async function behind(id: string, { pageInfo }: Page): Promise<Page | undefined>
   return (await ask(SlurmStepsDocument, variables)).jobs.nodes[0]?.runs.at(-1)?.steps;
 }
 
-/** `CODE:SIGNAL`. What ended with its run was killed. */
-function exitOfStep({ exitCode, signal }: Step): [code: number, signal: number] {
-  if (exitCode === null) return [0, 9];
+/** At its time limit, or canceled: Slurm ends its steps by SIGTERM first. Those that a script leaves behind it kills. */
+const wasStopped = (job: Job): boolean => hasEnded(job) && ['TIMEOUT', 'CANCELLED'].includes(slurmState(job));
+
+/** The step `batch` of a job, which is its script. One that a signal has ended is canceled for Slurm. */
+export function rowOfBatch(own: Row): Row {
+  const row = { ...own, step: 'batch' };
+  const isStopped = wasStopped(own.job);
+  if (!isStopped && own.job.cause !== 'SIGNALLED') return row;
+  const job: Job = { ...own.job, state: 'CANCELLED', cause: null };
+  return { ...row, job, ended: { name: 'batch', exit: isStopped ? '0:15' : exitOf(own.job) } };
+}
+
+/** `CODE:SIGNAL`. */
+function exitOfStep(job: Job, { exitCode, signal }: Step): [code: number, signal: number] {
+  if (exitCode === null) return [0, wasStopped(job) ? 15 : 9];
   return signal === null ? [exitCode, 0] : [0, exitCode > 128 ? exitCode - 128 : 9];
 }
 
 /** A step as a row: what a job would be that had only done this. */
 export function rowOfStep(job: Job, step: Step, nowMs: number): Row {
   const { startedAt, machines, name, cpus, tasks } = step;
-  const [code, signal] = exitOfStep(step);
+  const [code, signal] = exitOfStep(job, step);
   const state = signal > 0 ? 'CANCELLED' : code > 0 ? 'FAILED' : 'COMPLETED';
   const runs = job.runs?.map((run) => ({
     ...{ ...run, cpuS: null, peakMemoryMb: null },
@@ -69,10 +81,11 @@ export function rowOfStep(job: Job, step: Step, nowMs: number): Row {
   };
 }
 
-/** The exit code of a job that stands for those of its steps: the highest. */
-export function derivedExit(steps: readonly Step[]): string {
+/** The exit code of a job that stands for those of its steps: the highest. Steps that were stopped with the job have none. */
+export function derivedExit(job: Job, steps: readonly Step[]): string {
   const [code, signal] = steps
-    .map(exitOfStep)
+    .filter(({ exitCode }) => exitCode !== null || !wasStopped(job))
+    .map((step) => exitOfStep(job, step))
     .reduce(
       (most, one) => (one[0] > most[0] || (one[0] === most[0] && one[1] > most[1]) ? one : most),
       [0, 0],

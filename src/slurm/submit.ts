@@ -37,7 +37,7 @@ import {
   SlurmSubmitDocument,
   type SlurmSubmitMutationVariables,
 } from './documents.gql.js';
-import { findJobs, hasEnded, type Job, localTime, numberOf, placeOf, slurmState } from './jobs.js';
+import { exitOf, findJobs, hasEnded, type Job, localTime, numberOf, placeOf, slurmState } from './jobs.js';
 import { type AskedPartitions, atSite, noPartition, ownPartitions, SITES_OR_ONE } from './partitions.js';
 
 type JobInput = Extract<SlurmSubmitMutationVariables['input']['jobs'], readonly unknown[]>[number];
@@ -280,7 +280,11 @@ export const sbatch: Run = async (words, name) => {
   const number = ids[0]!.replace('job_', '');
   if (!asked.quiet || asked.parsable) print(asked.parsable ? number : `Submitted batch job ${number}`);
   if (!asked.wait) return 0;
-  return Math.max(...(await awaited(ids)).map(codeOf));
+  // What a signal, a limit or a cancellation has ended counts as 1.
+  const codes = (await awaited(ids)).map(
+    (job) => parseInt(exitOf(job), 10) || Number(job.state !== 'COMPLETED'),
+  );
+  return Math.max(...codes);
 };
 
 /** What is wrong with a value is told in Slurm's way. */

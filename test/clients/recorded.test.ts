@@ -25,6 +25,7 @@ const JOBS = {
     '-W -J steps -n 2 -t 10 --mem=50 --wrap \'srun true; srun -n 1 -J named sh -c "exit 3"; srun -n 1 -c 1 sh -c "kill -9 \\$\\$"; true\'',
   held: "-H -J held -t 1:00:00 --mem=100 --wrap 'true'",
   array: "-H -J array -t 5 --mem=50 -a 1-3,5%2 --wrap 'true'",
+  stopped: "-J stopped -t 10 --mem=50 --wrap 'sleep 600; true'",
   running: "-J running -t 10 --mem=50 --wrap 'sleep 600'",
   gone: "-H -J gone -t 10 --mem=50 --wrap 'true'",
 } as const;
@@ -62,6 +63,10 @@ const CALLS: [call: string, unlike?: string][] = [
   ],
   ['sacct -j {steps}.0,{steps}.2,{steps}.9 -o JobID,State,ExitCode -n -P'],
   ['sacct -X -j {steps} -o JobID,State,DerivedExitCode -P'],
+  ['sacct -n -P -j {stopped} -o JobID,ExitCode'],
+  ['sacct -n -P -j {stopped}.batch -o JobID,State,ExitCode'],
+  ['sacct -n -P -j {done} -o JobID,WorkDir'],
+  ["sbatch -W --parsable -o /dev/null -t 10 --mem=50 --wrap 'kill -9 $$' >killed"],
   ['sacct -X -n -P -j {gone} -o JobID,ExitCode'],
   ['sacct -X -n -P -j {gone} -o State', 'Slurm adds the numeric ID of the user who canceled it'],
   ['sacct -X -n -P -j {array} -o JobID,State'],
@@ -144,10 +149,13 @@ describe.skipIf(lacks !== null)('calls of clients', () => {
       }
     for (const side of ['Slurm', 'ours'] as const) {
       await said(side, 'scancel {gone}');
+      await until(side, 'squeue -h -j {stopped} -o %T', /RUNNING/);
+      await said(side, 'scancel {stopped}');
       await until(side, 'squeue -h -j {running} -o %T', /RUNNING/);
       // What slurmctld tells slurmdbd takes a moment.
       for (const state of [/gone\|CANCELLED/, /held\|PENDING/, /running\|RUNNING/])
         await until(side, 'sacct -X -n -P -j {gone},{held},{running} -o JobName,State', state);
+      await until(side, 'sacct -n -P -j {stopped}.batch -o State', /CANCELLED/);
     }
     sides.ours.env.NODE = (await said('ours', 'squeue -h -j {running} -o %N')).split('\n')[0]!;
   });
