@@ -17,10 +17,10 @@ def part(job, i):
 def total(job, parts):
     return sum(parts)
 def root(job):
-    parts = [job.addChildJobFn(part, i, **SMALL).rv() for i in (1, 2, 3)]
-    return job.addFollowOnJobFn(total, parts, **SMALL).rv()
+    parts = [job.addChildJobFn(part, i, name=f'part{i}', **SMALL).rv() for i in (1, 2, 3)]
+    return job.addFollowOnJobFn(total, parts, name='total', **SMALL).rv()
 if __name__ == '__main__':
     options = Job.Runner.getDefaultArgumentParser().parse_args()
     with Toil(options) as toil:
-        print('sum', toil.start(Job.wrapJobFn(root, **SMALL)))
+        print('sum', toil.start(Job.wrapJobFn(root, name='root', **SMALL)))
 `;
