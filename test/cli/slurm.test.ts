@@ -811,10 +811,9 @@ it('links are put where nothing else is, all or none', async () => {
   // As earlier releases made them.
   rmSync(join(bin, 'squeue'));
   symlinkSync(packagePath('dist', 'slurm.mjs'), join(bin, 'squeue'));
-  const header = await said('squeue');
+  expect(await said('squeue --help')).toContain("squeue works like Slurm's");
   install(bin);
   expect(readlinkSync(join(bin, 'squeue'))).toBe(packagePath('dist', 'slurm', 'squeue.cjs'));
-  expect(await said('squeue')).toBe(header);
   const names = readdirSync(bin);
   expect(names).toHaveLength(14);
   for (const name of names) expect(await said(`${name} --help`)).toContain(`${name} works like Slurm's`);
