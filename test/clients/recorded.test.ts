@@ -25,8 +25,8 @@ const JOBS = {
     '-W -J steps -n 2 -t 10 --mem=50 --wrap \'srun true; srun -n 1 -J named sh -c "exit 3"; srun -n 1 -c 1 sh -c "kill -9 \\$\\$"; true\'',
   held: "-H -J held -t 1:00:00 --mem=100 --wrap 'true'",
   array: "-H -J array -t 5 --mem=50 -a 1-3,5%2 --wrap 'true'",
-  stopped: "-J stopped -t 10 --mem=50 --wrap 'sleep 600; true'",
-  running: "-J running -t 10 --mem=50 --wrap 'sleep 600'",
+  stopped: "-J stopped -t 60 --mem=50 --wrap 'sleep 3600; true'",
+  running: "-J running -t 60 --mem=50 --wrap 'sleep 3600'",
   gone: "-H -J gone -t 10 --mem=50 --wrap 'true'",
 } as const;
 const NAMES = Object.keys(JOBS) as (keyof typeof JOBS)[];
