@@ -99,6 +99,7 @@ export function Calendar({ site }: { site: SitePartsFragment }) {
                 key: 'lasts',
                 header: 'Lasts',
                 right: true,
+                minor: true,
                 cell: ({ times: [time] }) =>
                   time?.to ? (
                     <span className="num">
