@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { CONNECTION, located } from './connection.js';
+import { CONNECTION, type Connection, located } from './connection.js';
 import { plainJobEnvironment } from './environment.js';
 import { LIMIT_VARIABLES, type Limits } from './limits.js';
 import {
@@ -679,20 +679,17 @@ export const ALL_VARIABLES = [...Object.values(VARIABLES), ...Object.values(LIMI
 
 export type Config = Omit<
   Values<typeof VARIABLES>,
-  'url' | 'agentStateDir' | 'agentDatasetsDir' | 'filesDir'
-> & {
-  /** Absolute. */
-  home: string;
-  /** GraphQL endpoint to talk to: the one given, else the local one. */
-  url: string;
-  /** Absolute. */
-  filesDir: string;
-  /** Absolute. */
-  agentStateDir: string;
-  /** Absolute. */
-  agentDatasetsDir: string;
-  limits: Limits;
-};
+  keyof Connection | 'agentStateDir' | 'agentDatasetsDir' | 'filesDir'
+> &
+  Connection & {
+    /** Absolute. */
+    filesDir: string;
+    /** Absolute. */
+    agentStateDir: string;
+    /** Absolute. */
+    agentDatasetsDir: string;
+    limits: Limits;
+  };
 
 /** Has libraries leave out what they only check while one develops (graphql: each value of an answer), unless somebody has said otherwise. To be called before they are loaded. */
 export function preferProduction(): void {
@@ -735,13 +732,12 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): Config {
       'FILES_BUCKET, FILES_BUCKET_KEY_ID, FILES_BUCKET_SECRET: only some of the three are set; accepted: all or none',
     );
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
-  const { home, url } = located(rest);
-  const stateDir = resolve(agentStateDir ?? `${home}/agent`);
+  const connection = located(rest);
+  const stateDir = resolve(agentStateDir ?? `${connection.home}/agent`);
   return {
     ...rest,
-    home,
-    url,
-    filesDir: resolve(rest.filesDir ?? `${home}/files`),
+    ...connection,
+    filesDir: resolve(rest.filesDir ?? `${connection.home}/files`),
     agentStateDir: stateDir,
     agentDatasetsDir: resolve(rest.agentDatasetsDir ?? `${stateDir}/datasets`),
     limits,

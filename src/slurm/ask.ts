@@ -41,9 +41,8 @@ export async function send(
   path: string,
   { body, headers = {} }: { body?: string; headers?: Record<string, string> } = {},
 ): Promise<IncomingMessage> {
-  const connection = loadConnection();
-  const url = new URL(connection.url);
-  const key = keyOf(connection);
+  const { url: endpoint, key } = clientOptions();
+  const url = new URL(endpoint);
   const { request } = url.protocol === 'https:' ? await import('node:https') : { request: plain };
   const base = url.pathname.replace(/\/graphql\/?$/, '');
   return new Promise((resolve, reject) => {

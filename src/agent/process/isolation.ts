@@ -215,13 +215,12 @@ export class Isolation {
     if (typeof cgroups === 'string') lacking.push(`control groups: ${cgroups}`);
     const { images: directories = [], fetch = null } = options;
     const wantsImages = directories.length > 0 || fetch !== null;
-    const noImages = wantsImages ? missingForImages(mode, accounts, stateDir, directories) : null;
-    const runtime =
-      wantsImages && noImages === null
-        ? findImageRuntime(options.runtimes ?? IMAGE_RUNTIMES, (one) => failsToRun(one, uids))
-        : (noImages ?? '');
-    const runs = typeof runtime !== 'string';
-    if (wantsImages && !runs) lacking.push(`images: ${runtime}`);
+    const found = wantsImages
+      ? (missingForImages(mode, accounts, stateDir, directories) ??
+        findImageRuntime(options.runtimes ?? IMAGE_RUNTIMES, (one) => failsToRun(one, uids)))
+      : null;
+    if (typeof found === 'string') lacking.push(`images: ${found}`);
+    const runtime = typeof found === 'string' ? null : found;
     const hasIds = ownsUids(mode);
     const dir = join(stateDir, 'images');
     const fetched = (onFetched: () => void): FetchedImages =>
@@ -242,8 +241,8 @@ export class Isolation {
       options.processes ?? DEFAULT_PROCESSES,
       hasIds ? limitOfProcesses() : null,
       accounts,
-      runs ? new Images(directories, fetch && fetched) : null,
-      runs ? runtime : null,
+      runtime && new Images(directories, fetch && fetched),
+      runtime,
     );
     return made;
   }
