@@ -13,6 +13,7 @@ import {
   type Job,
   type LocalPolicy,
   type Policy,
+  predictStart,
   type Reservation,
   type Run,
   type Start,
@@ -159,7 +160,7 @@ describe.each(CHOOSING)('under $kind', (local) => {
         const { runTimeLimitS } = job;
         const tryWith = (limit: number | null, holds?: Held[]): boolean =>
           new Played(given, local, now, holds).startsWith(job, limit);
-        const found = boundsOf(asked.grid, asked.grid.siteEntry(SITE), job, asked.context).reserved;
+        const found = boundsOf(asked.grid, asked.grid.siteEntry(SITE), job, asked.context, null).reserved;
         if (tryWith(runTimeLimitS)) {
           expect(found).toBe(null);
           return;
@@ -197,7 +198,7 @@ describe.each(CHOOSING)('under $kind', (local) => {
         const asked = new Played(given, local, now, heldOf(given), true);
         const job = picked(asked, given.pick);
         if (job === undefined) return;
-        const { latest } = boundsOf(asked.grid, asked.grid.siteEntry(SITE), job, asked.context);
+        const { latest } = boundsOf(asked.grid, asked.grid.siteEntry(SITE), job, asked.context, null);
         if (new Played(given, local, now, heldOf(given), true).startsWith(job, job.runTimeLimitS)) {
           expect(latest).toBe(now);
           return;
@@ -294,9 +295,27 @@ describe('a job', () => {
     const behind = anyJob({ id: 3, estimateS: 70, benchmark: 1, runTimeLimitS: 80 });
     for (const one of [first, behind]) grid.placeAtSite(one, 1);
     const context = { now: 10, policy: { ...DEFAULT_POLICY, local: { kind: 'easy' } } as Policy };
-    expect(startBounds(grid, 1, first, context)).toEqual({ startsAtLatest: 60, fitsIfLimitS: null });
-    expect(startBounds(grid, 1, behind, context)).toEqual({ startsAtLatest: 80, fitsIfLimitS: 40 });
+    expect(startBounds(grid, 1, first, context, null)).toEqual({ startsAtLatest: 60, fitsIfLimitS: null });
+    expect(startBounds(grid, 1, behind, context, null)).toEqual({ startsAtLatest: 80, fitsIfLimitS: 40 });
   });
+
+  it.each([{ kind: 'easy' }, { kind: 'flexible' }] as LocalPolicy[])(
+    'has no latest start before jobs to which nothing is promised have gone ahead of it (%o)',
+    (local) => {
+      const grid = gridOf([{ id: 1, cpus: 4 }]);
+      const jobs = [1, 2, 3, 4, 5].map((id) =>
+        anyJob({ id, cpusPerTask: 4, estimateS: 20, benchmark: 1, runTimeLimitS: 20 }),
+      );
+      for (const one of jobs) grid.placeAtSite(one, 1);
+      const context = { now: 10, policy: { ...DEFAULT_POLICY, local } as Policy };
+      const latest = jobs.map((one) => {
+        const start = predictStart(grid, grid.siteEntry(1), one, context);
+        return startBounds(grid, 1, one, context, start).startsAtLatest;
+      });
+      // The first starts now, the second has a promise, and the third starts at the earliest when that one ends.
+      expect(latest).toEqual([10, 30, 50, null, null]);
+    },
+  );
 
   it('in a reservation has those of the reservation', () => {
     const grid = gridOf([{ id: 1, cpus: 4 }]);
@@ -310,9 +329,9 @@ describe('a job', () => {
     const waits = anyJob({ ...inside, id: 2, runTimeLimitS: 60 });
     grid.placeAtSite(waits, 1);
     const context = { now: 10, policy: { ...DEFAULT_POLICY, local: { kind: 'easy' } } as Policy };
-    expect(startBounds(grid, 1, waits, context)).toEqual({ startsAtLatest: 35, fitsIfLimitS: null });
+    expect(startBounds(grid, 1, waits, context, null)).toEqual({ startsAtLatest: 35, fitsIfLimitS: null });
     const long = anyJob({ ...inside, id: 3, runTimeLimitS: 70 });
-    expect(startBounds(grid, 1, long, context).startsAtLatest).toBe(null);
+    expect(startBounds(grid, 1, long, context, null).startsAtLatest).toBe(null);
   });
 
   it('with a license waits for those of other sites, too, up to their limits', () => {
@@ -335,6 +354,6 @@ describe('a job', () => {
     const waits = anyJob({ id: 2, licenses: ['a'], estimateS: 10, benchmark: 1, runTimeLimitS: 20 });
     grid.placeAtSite(waits, 1);
     const context = { now: 10, policy: { ...DEFAULT_POLICY, local: { kind: 'easy' } } as Policy };
-    expect(startBounds(grid, 1, waits, context)).toEqual({ startsAtLatest: 45, fitsIfLimitS: null });
+    expect(startBounds(grid, 1, waits, context, null)).toEqual({ startsAtLatest: 45, fitsIfLimitS: null });
   });
 });

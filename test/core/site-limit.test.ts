@@ -70,7 +70,7 @@ describe.each(CHOOSING)('under $kind a job without a limit', (local) => {
     grid.restoreRun(runOf(2, { limitS: 60 }), job({ id: 2, cpusPerTask: 8 }));
     grid.placeAtSite(job({ id: 1, cpusPerTask: 4 }), 1);
     const latest = () =>
-      startBounds(grid, 1, grid.job(1) as Job, { now: 0, policy: policyOf(local) }).startsAtLatest;
+      startBounds(grid, 1, grid.job(1) as Job, { now: 0, policy: policyOf(local) }, null).startsAtLatest;
     for (const limit of [60, 500, 5, null]) {
       limitSites(grid, limit);
       expect(latest()).toBe(60);
@@ -198,7 +198,7 @@ function told({ local, machines, jobs, windows }: Given, says: 'JOBS' | 'SITE', 
       all.push(why);
     }
     const next = job({ id: 100, cpusPerTask: 2, runTimeLimitS: says === 'JOBS' ? LIMIT : null });
-    all.push(startBounds(grid, 1, next, { now, policy }));
+    all.push(startBounds(grid, 1, next, { now, policy }, null));
   }
   return all;
 }

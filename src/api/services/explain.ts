@@ -128,7 +128,7 @@ export function createExplainService(parts: ServiceParts) {
     return {
       ...described(placing, image),
       ...starting(start),
-      ...(siteId === null ? NO_BOUNDS : startBounds(grid, siteId, arrival ?? job, explain)),
+      ...(siteId === null ? NO_BOUNDS : startBounds(grid, siteId, arrival ?? job, explain, start)),
       ...{ policyVersion: version, siteId },
     };
   }
@@ -156,7 +156,7 @@ export function createExplainService(parts: ServiceParts) {
     return {
       ...described(placement(grid, known, explain), row.image),
       ...starting(start),
-      ...startBounds(grid, siteId, known, explain),
+      ...startBounds(grid, siteId, known, explain, start),
       ...{ policyVersion: version, siteId },
     };
   }

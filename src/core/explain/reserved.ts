@@ -31,7 +31,7 @@ import { type Column, columnOf, shift } from '../resources/column.js';
 import { Claims, isOlder, LicenseCopies } from '../resources/licenses.js';
 import { allocationsOf, amountsOf } from '../resources/placement.js';
 import { Profile } from '../resources/profile.js';
-import { copyOf, QUEUE_MAX, STARTS_MAX } from './ahead.js';
+import { copyOf, type PredictedStart, QUEUE_MAX, STARTS_MAX } from './ahead.js';
 
 interface Context {
   now: number;
@@ -154,18 +154,25 @@ export interface Bounds {
   /**
    * When it starts at the latest if every run, and every job to which a start is promised, takes as long as its limit, and nothing new goes
    * ahead; null: never, or a run without a limit is in the way. Nor is it known of sites that are not up, have a scheduler of their own or a
-   * limit of runs, or let runs slow each other down.
+   * limit of runs, or let runs slow each other down, or where jobs to which nothing is promised are planned ahead of it.
    */
   latest: number | null;
   /** null: it starts now, or it is not what begins later that keeps it, or too many jobs wait for this to be worked out. */
   reserved: Reserved | null;
 }
 
-/** Of a job that is in the queue of the site, or of a reservation there, or would come to its end now. */
-export function boundsOf(grid: Grid, entry: SiteEntry, job: Job, context: Context): Bounds {
+/** Of a job that is in the queue of the site, or of a reservation there, or would come to its end now. `start`: as it is predicted there. */
+export function boundsOf(
+  grid: Grid,
+  entry: SiteEntry,
+  job: Job,
+  context: Context,
+  start: PredictedStart | null,
+): Bounds {
   const look = nextLook(grid, entry, job, context);
+  const latest = latestStart(grid, entry, job, context, look);
   return {
-    latest: latestStart(grid, entry, job, context, look),
+    latest: latest !== null && start !== null && start.at > latest ? null : latest,
     reserved: look === null || look.starts ? null : reservedFor(grid, entry, job, context, look.promised),
   };
 }
@@ -332,8 +339,9 @@ export function startBounds(
   siteId: number,
   job: Job,
   context: Context,
+  start: PredictedStart | null,
 ): { startsAtLatest: number | null; fitsIfLimitS: number | null } {
   const entry = grid.reservedSite(job) ?? grid.siteEntry(siteId);
-  const { latest, reserved } = boundsOf(grid, entry, job, context);
+  const { latest, reserved } = boundsOf(grid, entry, job, context, start);
   return { startsAtLatest: latest, fitsIfLimitS: reserved?.fitsIfLimitS ?? null };
 }

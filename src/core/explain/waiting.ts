@@ -204,7 +204,7 @@ function atSite(grid: Grid, entry: SiteEntry, job: Job, context: ExplainContext)
     numbers.reservedJob = reservation.jobId;
     numbers.reservedAt = reservation.at;
   }
-  const { latest, reserved } = boundsOf(grid, entry, job, context);
+  const { latest, reserved } = boundsOf(grid, entry, job, context, start);
   if (latest !== null) numbers.startsAtLatest = latest;
   const more: string[] = [];
   if (reserved !== null && reserved.fitsIfLimitS !== null) {
