@@ -933,7 +933,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await row.getByRole('button', { name: 'Disable' }).click();
     await row.getByText('Disabled').waitFor();
     await row.getByRole('button', { name: 'Enable' }).click();
-    await row.getByText('Good').waitFor();
+    await row.getByText('Valid').waitFor();
     await row.getByRole('button', { name: 'Remove' }).click();
     await page.getByRole('button', { name: 'Remove it' }).click();
     await page.getByText('No webhooks').waitFor();

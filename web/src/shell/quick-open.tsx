@@ -45,15 +45,6 @@ function Search({ onClose }: { onClose(): void }) {
   const wanted = text.trim().toLowerCase();
 
   const entries: { id: string; label: string; kind: string; go(): void }[] = [];
-  const job = /^(?:job[_ ]?)?(\d{1,15})$/.exec(wanted)?.[1];
-  if (job) {
-    entries.push({
-      id: `job_${job}`,
-      label: `Job ${job}`,
-      kind: 'Job',
-      go: () => void navigate({ to: '/jobs/$id', params: { id: `job_${job}` } }),
-    });
-  }
   for (const { places } of [
     ...sections,
     { places: [{ to: '/submit', label: 'Submit a job', page: undefined }] },
@@ -77,7 +68,17 @@ function Search({ onClose }: { onClose(): void }) {
       go: () => void navigate({ to: '/sites/$id', params: { id } }),
     });
   }
-  if (wanted !== '' && !job) {
+  const begins = (label: string): number => Number(label.toLowerCase().startsWith(wanted));
+  entries.sort((a, b) => begins(b.label) - begins(a.label));
+  const job = /^(?:job[_ ]?)?(\d{1,15})$/.exec(wanted)?.[1];
+  if (job) {
+    entries.unshift({
+      id: `job_${job}`,
+      label: `Job ${job}`,
+      kind: 'Job',
+      go: () => void navigate({ to: '/jobs/$id', params: { id: `job_${job}` } }),
+    });
+  } else if (wanted !== '') {
     entries.push({
       id: 'application',
       label: `Jobs of the application “${text.trim()}”`,

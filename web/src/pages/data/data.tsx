@@ -288,12 +288,13 @@ function DatasetDialog({
 
 /** What is on its way, with a bar of how much has come. */
 function Transfers() {
+  const seesAll = useViewer().may('OPERATOR');
   const transfers = useData(TransfersDocument, {}, { everyMs: 3_000 });
   const now = useNow();
   return (
     <Card
       flush
-      title="Transfers to running jobs"
+      title={`Transfers to ${seesAll ? 'running jobs' : 'your running jobs'}`}
       about="Inputs that are not at the site where their job runs; times are estimated from the measured links, as schedulers do"
     >
       <Loaded
@@ -313,7 +314,7 @@ function Transfers() {
             id={({ key }) => key}
             empty={
               <Empty icon={<ArrowRightLeft size={20} />} title="No transfers">
-                All inputs of running jobs are already at their sites.
+                All inputs of {seesAll ? 'running jobs' : 'your running jobs'} are already at their sites.
               </Empty>
             }
             columns={[

@@ -169,20 +169,22 @@ export function Licenses() {
   );
 }
 
-/** How many jobs wait that ask for it. */
+/** How many jobs wait that ask for it. Users are shown their own. */
 function Demand({ kind }: { kind: string }) {
+  const seesAll = useViewer().may('OPERATOR');
   const { data } = useData(LicenseDemandDocument, { kind }, { everyMs: 5_000 });
   if (!data) return '…';
   const jobs = data.jobCount;
-  if (jobs === 0) return 'no waiting job requests it';
-  return `${counted(jobs)} waiting ${jobs === 1 ? 'job requests' : 'jobs request'} it`;
+  if (jobs === 0) return seesAll ? 'no waiting job requests it' : 'none of your waiting jobs requests it';
+  return `${counted(jobs)} ${seesAll ? '' : 'of your '}waiting ${jobs === 1 && seesAll ? 'job' : 'jobs'} ${jobs === 1 ? 'requests' : 'request'} it`;
 }
 
 function Waiting({ kind }: { kind: string }) {
+  const seesAll = useViewer().may('OPERATOR');
   const jobs = useData(LicenseWaitingDocument, { kind }, { everyMs: 5_000 });
   return (
     <Card
-      title={`Waiting jobs that request ${kind}`}
+      title={`${seesAll ? 'Waiting jobs' : 'Your waiting jobs'} that request ${kind}`}
       flush
       actions={
         jobs.data?.jobs.pageInfo.hasNextPage && (
@@ -209,7 +211,7 @@ function Waiting({ kind }: { kind: string }) {
             label="Waiting jobs"
             rows={nodes}
             id={({ id }) => id}
-            empty={<Empty title="No jobs wait for it" />}
+            empty={<Empty title={seesAll ? 'No jobs wait for it' : 'None of your jobs waits for it'} />}
             columns={[
               JOB_COLUMN,
               { key: 'user', header: 'User', cell: ({ user }) => user.name },

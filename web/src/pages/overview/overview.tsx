@@ -85,7 +85,10 @@ export function Overview() {
 
   if (toJobs) return <Navigate to="/jobs" replace />;
   return (
-    <Page title="Overview">
+    <Page
+      title="Overview"
+      {...(isUser && { about: 'Your jobs. CPUs in use, and sites, are those of the whole grid.' })}
+    >
       {numbers.error && !shown && <Problem error={numbers.error} retry={numbers.refresh} />}
       {begins ? (
         <Suspense fallback={<Skeleton height={220} />}>

@@ -141,9 +141,11 @@ function Settings({
       <div className="stack">
         <div className="row wrap spread">
           <p className="muted small">
-            {may
+            {viewer.may('ADMIN')
               ? 'Changes apply only once the policy is put into effect.'
-              : 'Only administrators can change it.'}
+              : may
+                ? 'Changes can be tried here. Only administrators can put them into effect.'
+                : 'Only administrators can change it.'}
           </p>
           <Segments
             label="How the policy is shown"

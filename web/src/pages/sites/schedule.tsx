@@ -6,6 +6,7 @@ import { ask } from '../../api/client';
 import { useData, useFollow, useThrottled } from '../../api/data';
 import { LIVE_STATES } from '../../api/states.gql';
 import { PulseDocument } from '../../parts/pulse.gql';
+import { useViewer } from '../../shell/viewer';
 import { byName, numberOf, plural } from '../../ui/format';
 import { Gantt } from '../../ui/gantt';
 import type { GanttBar, GanttLane } from '../../ui/gantt-layout';
@@ -61,6 +62,7 @@ async function jobsOf(
 }
 
 export function Schedule({ site }: { site: SitePartsFragment }) {
+  const seesAll = useViewer().may('OPERATOR');
   const navigate = useNavigate();
   const [jobs, setJobs] = useState<JobOfSite[] | null>(null);
   const [all, setAll] = useState(true);
@@ -133,6 +135,7 @@ export function Schedule({ site }: { site: SitePartsFragment }) {
           if (job) void navigate({ to: '/jobs/$id', params: { id: job } });
         }}
       />
+      {!seesAll && <p className="table-empty">Jobs of other users are not drawn.</p>}
       {!all && (
         <p className="table-empty">
           More jobs ran here than are drawn: the {plural(jobs.length, 'job')} submitted last are.

@@ -369,7 +369,7 @@ function Queue({ site }: { site: SitePartsFragment }) {
   const queue = useData(SiteQueueDocument, { filter, first: QUEUE_READ }, { everyMs: 5_000 });
   return (
     <Card
-      title="The local queue"
+      title={seesAll ? 'The local queue' : 'Your jobs in the local queue'}
       about="Ordered by priority at dispatch, then by arrival; a site with its own priorities may start others first"
       flush
     >

@@ -3,6 +3,7 @@ import './tree.css';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { useData, useFollow } from '../../api/data';
+import { useViewer } from '../../shell/viewer';
 import { COUNT_MAX, count, counted, figure, plural } from '../../ui/format';
 import { ArrowDown } from '../../ui/icons';
 import { Badge, Bar, Card, Loaded, Page, PlaceBadge, Skeleton, Table } from '../../ui/show';
@@ -82,6 +83,7 @@ function useFlows(): Flows {
 }
 
 export function Tree() {
+  const seesAll = useViewer().may('OPERATOR');
   const tree = useData(TreeDocument, {}, { everyMs: 3_000 });
   const flows = useFlows();
   const dispatch = kindOf(tree.data?.policy?.document, 'dispatch');
@@ -90,7 +92,7 @@ export function Tree() {
   return (
     <Page
       title="Scheduler tree"
-      about="A job is held by one scheduler at a time: the root, perhaps others below it, then a site. Numbers on the lines are jobs of the last minute."
+      about={`A job is held by one scheduler at a time: the root, perhaps others below it, then a site. Numbers on the lines are ${seesAll ? 'jobs' : 'your jobs'} of the last minute.`}
     >
       <Loaded from={tree} skeleton={<Skeleton height={420} />}>
         {(data) => (

@@ -118,7 +118,7 @@ function Use({ user }: { user: User }) {
               [
                 'Submissions',
                 user.submissionQuota
-                  ? `${count(user.submissionQuota.limit)} jobs in any ${duration(user.submissionQuota.periodS)}`
+                  ? `${count(user.submissionQuota.limit)} jobs in ${duration(user.submissionQuota.periodS)}`
                   : 'no limit',
               ],
             ]}
@@ -260,7 +260,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
       ? { label: 'Revoked', tone: 'plain' }
       : key.expiresAt && Date.parse(key.expiresAt) < Date.now()
         ? { label: 'Expired', tone: 'warn' }
-        : { label: 'Good', tone: 'good' };
+        : { label: 'Valid', tone: 'good' };
   const keys = [...user.keys.nodes].sort(
     (a, b) =>
       Number(a.revokedAt !== null) - Number(b.revokedAt !== null) || b.createdAt.localeCompare(a.createdAt),
@@ -315,7 +315,7 @@ function Keys({ user, own, refresh }: { user: WithKeys; own: boolean; refresh():
             right: true,
             cell: (key) =>
               may &&
-              stateOf(key).label === 'Good' && (
+              stateOf(key).label === 'Valid' && (
                 <Button className="small" variant="danger" onPress={() => setRevoking(key)}>
                   Revoke
                 </Button>
