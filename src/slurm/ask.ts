@@ -45,32 +45,42 @@ export async function send(
   const url = new URL(endpoint);
   const { request } = url.protocol === 'https:' ? await import('node:https') : { request: plain };
   const base = url.pathname.replace(/\/graphql\/?$/, '');
-  return new Promise((resolve, reject) => {
-    const asked = request(
-      new URL(path === '/graphql' ? url.pathname : base + path, url),
-      {
-        method: body === undefined ? 'GET' : 'POST',
-        headers: {
-          ...(key !== null && { authorization: `Bearer ${key}` }),
-          ...(body !== undefined && {
-            'content-type': 'application/json',
-            'content-length': Buffer.byteLength(body),
-          }),
-          ...headers,
+  const ask = (hostname?: string): Promise<IncomingMessage> =>
+    new Promise((resolve, reject) => {
+      const asked = request(
+        new URL(path === '/graphql' ? url.pathname : base + path, url),
+        {
+          ...(hostname !== undefined && { hostname, servername: '' }),
+          method: body === undefined ? 'GET' : 'POST',
+          headers: {
+            host: url.host,
+            ...(key !== null && { authorization: `Bearer ${key}` }),
+            ...(body !== undefined && {
+              'content-type': 'application/json',
+              'content-length': Buffer.byteLength(body),
+            }),
+            ...headers,
+          },
+          agent: false,
+          timeout: PATIENCE_MS,
         },
-        agent: false,
-        timeout: PATIENCE_MS,
-      },
-      resolve,
-    );
-    asked.on('timeout', () => asked.destroy(new Error('Socket timed out on send/recv operation')));
-    asked.on('error', ({ message }) =>
-      reject(
-        new SlurmError(`Unable to contact slurm controller (connect failure): ${url.origin}: ${message}`),
-      ),
-    );
-    asked.end(body);
-  });
+        resolve,
+      );
+      asked.on('timeout', () => asked.destroy(new Error('Socket timed out on send/recv operation')));
+      asked.on('error', reject);
+      asked.end(body);
+    });
+  try {
+    // To tell a name from an address of IPv6, and to look it up, takes Node longer than the service takes to answer.
+    if (url.protocol !== 'http:' || url.hostname !== 'localhost') return await ask();
+    return await ask('127.0.0.1').catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ECONNREFUSED') throw error;
+      return ask('::1');
+    });
+  } catch (error) {
+    const { message } = error as Error;
+    throw new SlurmError(`Unable to contact slurm controller (connect failure): ${url.origin}: ${message}`);
+  }
 }
 
 export async function bodyOf(answer: IncomingMessage): Promise<Buffer> {
