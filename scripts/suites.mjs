@@ -22,6 +22,7 @@ export const SUITES = {
       'test/agent/accounts',
       'test/agent/adapter',
       'test/agent/agents',
+      'test/agent/external',
       'test/agent/isolation',
       'test/agent/measure',
       'test/agent/mig',
@@ -58,6 +59,12 @@ export const SUITES = {
       'test/walks',
       'test/web/sample',
     ],
+    together: true,
+  },
+  // Jobs in images: run by whatever runtime there is, fetched from registries, and counted as data.
+  containers: {
+    options: {},
+    files: ['test/agent/fetched', 'test/agent/images', 'test/agent/images-near', 'test/cli/registries'],
     together: true,
   },
   // Commands that need no service: simulations, sweeps, experiments, and the guides to them.
