@@ -62,13 +62,13 @@ export function slurmSite(variables: Record<string, string> = {}) {
     if (verb === 'kill') kills++;
     control(verb, ...words, ...(verb === 'start' && kills > 0 ? [String(kills * 1_000)] : []));
   };
-  /** slurmctld's files are gone, and nobody knows its jobs; `again`: it gives their ids to others. */
-  const forget = (again = false): void => {
+  /** slurmctld's files are gone, and nobody knows its jobs; `from`: it gives ids from there on, which jobs had before. */
+  const forget = (from?: number): void => {
     slurm('kill');
     rmSync(join(cluster, 'state'), { recursive: true, force: true });
     mkdirSync(join(cluster, 'state'), { mode: 0o700 });
-    if (again) control('start', '1');
-    else slurm('start');
+    if (from === undefined) slurm('start');
+    else control('start', String(from));
   };
   /** What slurmctld has saved, once that knows the run; what is given puts it back, and slurmctld is down then. */
   const saved = async (runner: ExternalRunner, { jobId }: Assignment): Promise<() => void> => {
