@@ -10,7 +10,7 @@ import { cases, SEED } from '../support/seed.js';
 const door: Door = { DEFAULT_POLICY, parsePolicy, plainJob, dispatchKinds, localKinds, runSimulation };
 
 test('a commit makes the same plans as itself, under all policies', () => {
-  const { broken, kinds, lines } = compare(door, door, cases(200), SEED);
+  const { broken, kinds, lines } = compare(door, door, cases(400), SEED);
   expect(broken).toBeNull();
   expect([...kinds.keys()].sort()).toEqual(
     [...dispatchKinds, ...localKinds]
