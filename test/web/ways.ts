@@ -828,8 +828,9 @@ export function ways(visits: Visits, grid: Grid): void {
       await dialog.waitFor({ state: 'detached' });
       const { job } = await grid.ask<{ job: object }>('query ($id: ID!) { job(id: $id) { class } }', { id });
       expect(job).toEqual({ class: name });
+      // What the next change begins with.
+      await page.getByText(name === null ? /class "spare" → none/ : /class none → "spare"/).waitFor();
     }
-    await page.getByText(/class "spare" → none/).waitFor();
   });
 
   test('a user is offered what a user may do, and told whose the rest is', async () => {
@@ -933,7 +934,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await row.getByRole('button', { name: 'Disable' }).click();
     await row.getByText('Disabled').waitFor();
     await row.getByRole('button', { name: 'Enable' }).click();
-    await row.getByText('Valid').waitFor();
+    await row.getByText('Enabled').waitFor();
     await row.getByRole('button', { name: 'Remove' }).click();
     await page.getByRole('button', { name: 'Remove it' }).click();
     await page.getByText('No webhooks').waitFor();

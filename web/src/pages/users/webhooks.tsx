@@ -135,7 +135,7 @@ export function Webhooks({ user, own }: { user: string; own: boolean }) {
 function State({ webhook: { enabled, disabledReason, failures, failedReason, lagS } }: { webhook: Webhook }) {
   if (!enabled)
     return <Badge tone="warn">{disabledReason ? `Disabled: ${disabledReason}` : 'Disabled'}</Badge>;
-  if (failures === 0) return <Badge tone="good">Good</Badge>;
+  if (failures === 0) return <Badge tone="good">Enabled</Badge>;
   return <Badge tone="warn">{`Fails: ${failedReason}; ${duration(lagS)} behind`}</Badge>;
 }
 
