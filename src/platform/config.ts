@@ -504,9 +504,9 @@ export const VARIABLES = {
   ),
   agentImageRuntimes: list(
     'AGENT_IMAGE_RUNTIMES',
-    'bubblewrap, crun, runc, podman (crun or runc) and docker (runc), in the order in which they are tried',
-    (one) => /^(bubblewrap|crun|runc|podman|docker)$/.test(one),
-    'Programs that run images; the first that works is used. By default bubblewrap,crun,runc.',
+    'bubblewrap, crun, runc, podman (crun or runc), docker (runc), apptainer or singularity, in the order in which they are tried',
+    (one) => /^(bubblewrap|crun|runc|podman|docker|apptainer|singularity)$/.test(one),
+    'Programs that run images; the first that works is used. By default bubblewrap,crun,runc,apptainer.',
   ),
   agentImagesMb: whole(
     'AGENT_IMAGES_MB',

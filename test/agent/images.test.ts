@@ -3,6 +3,7 @@ import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
   closeSync,
+  mkdirSync,
   mkdtempSync,
   openSync,
   readdirSync,
@@ -12,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { openInside } from '../../src/agent/files/find.js';
 import {
@@ -23,7 +24,7 @@ import {
 } from '../../src/agent/process/image-runtimes.js';
 import { imageMounts } from '../../src/agent/process/images.js';
 import { Isolation, type IsolationMode, type IsolationOptions } from '../../src/agent/process/isolation.js';
-import { commandLine } from '../../src/agent/process/processes.js';
+import { commandLine, isNamed } from '../../src/agent/process/processes.js';
 import type { ProcessRunner, ProcessRunnerOptions } from '../../src/agent/process/runner.js';
 import { runScript, startInput } from '../../src/agent/process/script.js';
 import type { Assignment, RunReport } from '../../src/agent/runner.js';
@@ -44,7 +45,9 @@ let images: string;
 beforeAll(() => {
   images = mkdtempSync(join(tmpdir(), 'switchyard-images-'));
   chmodSync(images, 0o755);
-  makeImage(images, 'made:1');
+  const own = join(makeImage(images, 'made:1'), '.singularity.d/env');
+  mkdirSync(own, { recursive: true });
+  writeFileSync(join(own, '90-environment.sh'), 'export OF_THE_IMAGE=1\n');
 });
 afterAll(() => rmSync(images, { recursive: true, force: true }));
 
@@ -99,7 +102,7 @@ it.each(working)('by %s, a job has no descriptor that the agent inherited from w
     },
     ...{ launchers: [], prologue: [] },
     inside: runtime.enter({
-      ...{ tmp: dir, network: true, uid: process.getuid!(), gid: process.getgid!() },
+      ...{ tmp: dir, network: true, uid: process.getuid!(), gid: process.getgid!(), nameless: false },
       mounts: [
         ...imageMounts(root, ['/proc', '/dev']),
         { kind: 'proc', path: '/proc' },
@@ -112,8 +115,8 @@ it.each(working)('by %s, a job has no descriptor that the agent inherited from w
   execFileSync('sh', ['-c', `. "${dir}/script"`], {
     stdio: ['ignore', 'inherit', 'inherit', 'ignore', 'ignore', 'ignore', 'ignore', inherited],
   });
-  // The directory that is listed, and how the lane sees that the job is alive.
-  const others = name === 'bubblewrap' ? ['3', '9'] : ['3', '4'];
+  // The directory that is listed, and how the lane sees that the job is alive: twice where all is handed on.
+  const others = { bubblewrap: ['3', '9'], apptainer: ['3', '4', '9'] }[name as string] ?? ['3', '4'];
   expect(readFileSync(join(dir, 'out'), 'utf8').trim().split('\n')).toEqual(['0', '1', '2', ...others]);
 });
 
@@ -133,9 +136,10 @@ it.runIf(isRoot)(
 );
 
 it('runtimes are tried in the order of the operator, who may name what brings them', () => {
-  expect(runtimesOf([])).toEqual(['bubblewrap', 'crun', 'runc']);
+  expect(runtimesOf([])).toEqual(['bubblewrap', 'crun', 'runc', 'apptainer']);
   expect(runtimesOf(['docker', 'bubblewrap'])).toEqual(['runc', 'bubblewrap']);
   expect(runtimesOf(['podman', 'docker'])).toEqual(['crun', 'runc']);
+  expect(runtimesOf(['singularity', 'apptainer'])).toEqual(['apptainer']);
   const tried: string[] = [];
   const found = findImageRuntime(['runc', 'bubblewrap', 'crun'], ({ name }) => {
     tried.push(name);
@@ -155,8 +159,16 @@ it('what runtimes say of a program that they cannot start is told in plain words
   expect(saidByRuntime('[FATAL tini (7)] exec a failed: No such file or directory\n', 'a')).toBe(
     'a: No such file or directory',
   );
+  expect(saidByRuntime('FATAL:   container creation failed: mount /x: no such file\n', 'a')).toBe(
+    'container creation failed: mount /x: no such file',
+  );
+  expect(saidByRuntime('FATAL:   "a": executable file not found in $PATH\r\n', 'a')).toBe(
+    'a: executable file not found in $PATH',
+  );
   // A program's own.
   for (const text of [
+    'FATAL:   failed to open x\n',
+    'FATAL:   permission denied\nand more\n',
     '{"level":"error","msg":"x","time":1}',
     `it: ${byRunc}`,
     'time="x" level=error msg="bad"',
@@ -178,7 +190,18 @@ describe.each(here.map(({ runtime, mode }) => [runtime, mode] as const))(
       chmodSync(secret, 0o755);
       writeFileSync(join(secret, 'told'), 'of the host\n');
       const runner = await open();
-      const odd = { 'with space;id': "a\nb'", GREETING: 'hi', PATH: '/usr/bin' };
+      const odd = {
+        ...{ 'with space;id': "a\nb'", GREETING: 'hi', PATH: '/usr/bin' },
+        ...{
+          ENDS: "a\r\n$x`\\b'",
+          UID: '7',
+          EUID: '8',
+          GID: '9',
+          IFS: 'x',
+          APPTAINER_BIND: '/home',
+          LD_LIBRARY_PATH: '/none',
+        },
+      };
       const end = await complete(runner, {
         ...inImage(
           script(
@@ -204,6 +227,14 @@ describe.each(here.map(({ runtime, mode }) => [runtime, mode] as const))(
           'TMPDIR=/tmp',
         ]),
       );
+      // None of the runtime's, but for two that apptainer does not let anybody change; none of the image's.
+      const names = env.stdout!.text.split('\0').map((one) => one.split('=')[0]!);
+      const others = names.filter((name) => /^(APPTAINER|SINGULARITY|PROMPT|PS1|OF_THE_IMAGE)/.test(name));
+      const told = [
+        'APPTAINER_BIND',
+        ...(runtime === 'apptainer' ? ['APPTAINER_CONTAINER', 'APPTAINER_NAME'] : []),
+      ];
+      expect(others.sort()).toEqual(told);
     });
 
     it('a job has a terminal there', async () => {
@@ -238,7 +269,9 @@ describe.each(here.map(({ runtime, mode }) => [runtime, mode] as const))(
       expect(end).toMatchObject({ cause: 'EXITED_ZERO', message: null, stderr: { text: '' } });
       const [uid, umask, ...rights] = end.stdout!.text.trim().split('\n');
       expect(made[0]).not.toBe(0);
-      expect(Number(uid)).toBe(runtime === 'runc' ? 0 : made[0]);
+      // apptainer shows an account without a name as nobody.
+      const shown = { runc: 0, apptainer: isRoot ? 65_534 : undefined }[runtime as string];
+      expect(Number(uid)).toBe(shown ?? made[0]);
       expect(Number.parseInt(umask!, 8)).toBe(process.umask());
       expect(rights.map((line) => line.replace(/^\w+:\s+/, ''))).toEqual([
         ...Array(5).fill('0'.repeat(16)),
@@ -281,8 +314,14 @@ describe.each(here.map(({ runtime, mode }) => [runtime, mode] as const))(
       await until(() => withWords(words).length === 0, 'all of it to be gone');
       runner.start(inImage({ ...run, jobId: 'job_2' }));
       await until(() => withWords(words).length === 3, 'it to run');
-      // The runtime, as its directory tells.
-      const [first] = withWords(stateDir).filter((pid) => /bwrap\0|\0run\0/.test(commandLine(pid)));
+      // The runtime, as its directory tells; apptainer's has other words by then, but has started the init.
+      const [first] =
+        runtime === 'apptainer'
+          ? withWords(seconds)
+              .map(parentOf)
+              .filter((pid) => isNamed(pid, 'appinit'))
+              .map(parentOf)
+          : withWords(stateDir).filter((pid) => /bwrap\0|\0run\0/.test(commandLine(pid)));
       expect(first).toBeDefined();
       process.kill(first!, 'SIGKILL');
       await until(() => endOf(runner, 'job_2') !== undefined, 'the end');
@@ -324,7 +363,7 @@ describe.each(here.map(({ runtime, mode }) => [runtime, mode] as const))(
       expect(await complete(runner, inImage(assignment('job_2', '/etc/os-release'), 'made:3'))).toMatchObject(
         {
           cause: 'LAUNCH_FAILED',
-          message: expect.stringMatching(/os-release: Permission denied/),
+          message: expect.stringMatching(/os-release: permission denied/i),
         },
       );
     });
@@ -336,15 +375,15 @@ describe.each(here.map(({ runtime, mode }) => [runtime, mode] as const))(
         inImage(
           script(
             'job_1',
-            'for at in /usr/bin/sh /etc/os-release /opt/made/new /var/lib/made/told; do echo x 2>/dev/null >"$at" && echo "wrote $at"; done; mkdir -p /data/in && echo own >/data/in/file && cat /data/in/file; echo t >/tmp/left',
+            'for at in /usr/bin/sh /etc/os-release /opt/made/new /var/lib/made/told; do echo x 2>/dev/null >"$at" && echo "wrote $at"; done; mkdir -p /data/in && echo own >/data/in/file && cat /data/in/file; echo t >/tmp/left; echo shared >/dev/shm/file && cat /dev/shm/file',
           ),
         ),
       );
-      expect(end).toMatchObject({ cause: 'EXITED_ZERO', stdout: { text: 'own\n' } });
+      expect(end).toMatchObject({ cause: 'EXITED_ZERO', stdout: { text: 'own\nshared\n' } });
       expect(end.stderr!.text).toMatch(/private to this job.*"left"/);
       const next = await complete(
         runner,
-        inImage(script('job_2', 'ls /data /tmp/left; cat /etc/os-release')),
+        inImage(script('job_2', 'ls /data /tmp/left /dev/shm/file; cat /etc/os-release')),
       );
       expect(next.stdout!.text).toBe('ID=made\n');
     });
@@ -435,6 +474,21 @@ describe.each(here.map(({ runtime, mode }) => [runtime, mode] as const))(
       });
     });
 
+    it.runIf(isRoot)('what is mounted below a directory that is shown read-only is so too', async () => {
+      const shown = join(temporaryDirectory(), 'a,"b c');
+      const mounted = join(shown, 'below');
+      mkdirSync(mounted, { recursive: true });
+      for (const path of [dirname(shown), shown]) chmodSync(path, 0o755);
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'mode=777', 'none', mounted]);
+      onTestFinished(() => void execFileSync('umount', [mounted]));
+      writeFileSync(join(mounted, 'file'), 'there\n');
+      const runner = await open({ shown: [{ path: shown, readOnly: true }] });
+      const command = 'cat "$1/file"; touch "$1/new" 2>/dev/null || echo read-only';
+      const run = { ...script('job_1', ''), arguments: ['-c', command, 'sh', mounted] };
+      const end = await complete(runner, inImage(run));
+      expect(end.stdout!.text).toBe('there\nread-only\n');
+    });
+
     it('outputs are kept, a limit of the run time and a cancellation end all of it, after a warning', async () => {
       const kept: string[] = [];
       const runner = await open(
@@ -477,6 +531,9 @@ describe.each(here.map(({ runtime, mode }) => [runtime, mode] as const))(
     });
   },
 );
+
+const parentOf = (pid: number): number =>
+  Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'latin1'))![1]);
 
 /** All times of change of a tree are one. */
 function settle(root: string): void {

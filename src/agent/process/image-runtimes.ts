@@ -1,23 +1,24 @@
 /**
  * Programs of the host that run a program in an image. What the run sees is described once (`Surroundings`); each runtime says it in its own way.
  *
- * bubblewrap is told it by its words. crun and runc, which podman and docker start containers with, read it from a file in a directory (a bundle:
- * OCI runtime specification). They are started directly, as the account of the run in a user namespace: no daemon, no store of images, no
- * subordinate ids, and the program is a descendant of the agent as any other.
+ * bubblewrap and apptainer are told it by their words. crun and runc, which podman and docker start containers with, read it from a file in a
+ * directory (a bundle: OCI runtime specification). All are started directly, as the account of the run in a user namespace: no daemon, no store of
+ * images, no subordinate ids, and the program is a descendant of the agent as any other.
  */
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { canMakeCgroups } from './cgroup.js';
 
-export type ImageRuntimeName = 'bubblewrap' | 'crun' | 'runc';
+export type ImageRuntimeName = 'bubblewrap' | 'crun' | 'runc' | 'apptainer';
 
 /** In the order in which they are tried by default. */
-export const IMAGE_RUNTIMES: readonly ImageRuntimeName[] = ['bubblewrap', 'crun', 'runc'];
+export const IMAGE_RUNTIMES: readonly ImageRuntimeName[] = ['bubblewrap', 'crun', 'runc', 'apptainer'];
 
-/** What operators have that comes with them. */
+/** What operators have that comes with them, or is called otherwise. */
 const CALLED: Readonly<Record<string, readonly ImageRuntimeName[]>> = {
   podman: ['crun', 'runc'],
   docker: ['runc'],
+  singularity: ['apptainer'],
 };
 
 /** The runtimes that AGENT_IMAGE_RUNTIMES names; none named: all. */
@@ -54,6 +55,8 @@ export interface Surroundings {
   /** Of the account that starts the runtime. */
   uid: number;
   gid: number;
+  /** The host has no name for it. */
+  nameless: boolean;
 }
 
 /** What a job asked for, as far as the last step before its program heeds it. */
@@ -70,7 +73,7 @@ export interface Asked {
 
 /** How the last step gets a program into an image (script.ts). */
 export interface Entrance {
-  /** The directory that it makes for the runtime to read; null: the runtime reads what the step does. */
+  /** The directory that it makes for the runtime, beside the root; null: it makes neither, and the runtime reads what the step does. */
   bundle: string | null;
   /** The runtime, by its path, and its words. */
   words: (asked: Asked) => readonly string[];
@@ -85,7 +88,10 @@ export interface ImageRuntime {
   /** What is missing, as far as it is seen without a trial; null: nothing. */
   lacks: () => string | null;
   /** What it runs on trial. */
-  trial: { mounts: (system: readonly Mount[]) => readonly Mount[]; command: readonly string[] };
+  trial: {
+    mounts: (system: readonly Mount[]) => readonly Mount[];
+    command: (network: boolean) => readonly string[];
+  };
   enter: (surroundings: Surroundings) => Entrance;
 }
 
@@ -93,8 +99,8 @@ export const BWRAP = '/usr/bin/bwrap';
 
 /** A runtime's first process in a container: it becomes the parent of what others leave, and passes on how the program ends. */
 const INIT = '/dev/sy-init';
-/** The name of its process. */
-export const INIT_NAME = 'sy-init';
+/** The names of such processes: those of apptainer and singularity are their own. */
+export const INIT_NAMES: readonly string[] = ['sy-init', 'appinit', 'sinit'];
 
 /** Statically linked, as podman and docker bring them: they need nothing of an image. */
 const INITS = [
@@ -139,7 +145,7 @@ const bubblewrap: ImageRuntime = {
   name: 'bubblewrap',
   root: '.',
   lacks: () => (existsSync(BWRAP) ? null : `${BWRAP} is missing`),
-  trial: { mounts: (system) => system, command: ['/bin/sh', '-c', 'exit 0'] },
+  trial: { mounts: (system) => system, command: () => ['/bin/sh', '-c', 'exit 0'] },
   enter: ({ tmp, mounts, network }) => {
     const words = [
       ...[BWRAP, '--die-with-parent', '--unshare-user', '--cap-drop', 'ALL'],
@@ -160,6 +166,9 @@ const bubblewrap: ImageRuntime = {
   },
 };
 
+const findProgram = (...names: readonly string[]): string | undefined =>
+  names.flatMap((name) => DIRECTORIES.map((dir) => join(dir, name))).find(existsSync);
+
 /** Ways of an OCI runtime of its own. */
 interface Ways {
   /** What it is told besides. */
@@ -172,47 +181,69 @@ interface Ways {
 }
 
 function oci(name: 'crun' | 'runc', ways: Ways): ImageRuntime {
-  const find = (): string | undefined => DIRECTORIES.map((dir) => join(dir, name)).find(existsSync);
   const init = (): string | undefined => INITS.find(existsSync);
   return {
     name,
     root: 'root',
     lacks: () => {
-      if (find() === undefined) return `${name} is missing`;
+      if (findProgram(name) === undefined) return `${name} is missing`;
       if (init() === undefined) return 'an init for containers is missing (catatonit, or tini for docker)';
       return ways.lacks();
     },
     // In an empty image: it needs nothing but what is given to it.
-    trial: { mounts: () => [], command: [INIT, '--version'] },
+    trial: { mounts: () => [], command: () => [INIT, '--version'] },
     enter: (surroundings) => {
       const bundle = join(surroundings.tmp, 'container');
       const call = [
-        ...[find() ?? name, ...ways.words, '--root', join(bundle, 'state')],
+        ...[findProgram(name) ?? name, ...ways.words, '--root', join(bundle, 'state')],
         // How the lane sees that the job is alive.
         ...['run', '--preserve-fds', '1', '--bundle', bundle, 'run'],
       ];
       return {
         bundle,
         words: () => call,
-        input: (asked) => bundleInput(surroundings, asked, init() ?? '', ways),
+        input: (asked) => ociInput(surroundings, asked, init() ?? '', ways),
       };
     },
   };
 }
 
-/** What is in the root and not mounted there is made before; then the file config.json (OCI runtime specification). */
-function bundleInput(surroundings: Surroundings, asked: Asked, init: string, ways: Ways): string {
+function ociInput(surroundings: Surroundings, asked: Asked, init: string, ways: Ways): string {
   const root = join(surroundings.tmp, 'root');
-  const made = surroundings.mounts.flatMap((mount) => {
-    if (mount.kind === 'directory') return [[join(root, mount.path), '']];
-    return mount.kind === 'link' ? [[join(root, mount.path), mount.to]] : [];
-  });
-  const onHost = OWN_DIRECTORIES.includes(asked.directory) ? '' : asked.directory;
-  const config = JSON.stringify(bundleConfig(root, surroundings, asked, init, ways));
-  return [onHost, String(made.length), ...made.flat(), config].join('\0');
+  const made = surroundings.mounts.flatMap((mount) => madeIn(root, mount));
+  return bundleInput(asked, made, JSON.stringify(ociConfig(root, surroundings, asked, init, ways)));
 }
 
-function bundleConfig(
+/** What the last step makes: a directory ends with a slash, a link leads to `to`, all else is an empty file. */
+interface Made {
+  path: string;
+  to?: string;
+}
+
+/** What is in the root and not mounted there. */
+function madeIn(root: string, mount: Mount): Made[] {
+  if (mount.kind === 'directory') return [{ path: `${join(root, mount.path)}/` }];
+  return mount.kind === 'link' ? [{ path: join(root, mount.path), to: mount.to }] : [];
+}
+
+/**
+ * What the last step reads that makes a bundle.
+ *
+ * @param config what the runtime reads: config.json in an OCI bundle
+ * @param variables of the runtime itself
+ */
+function bundleInput(
+  asked: Asked,
+  made: readonly Made[],
+  config: string,
+  variables: readonly string[] = [],
+): string {
+  const onHost = OWN_DIRECTORIES.includes(asked.directory) ? '' : asked.directory;
+  const all = made.flatMap(({ path, to = '' }) => [path, to]);
+  return [onHost, String(made.length), ...all, config, ...variables].join('\0');
+}
+
+function ociConfig(
   root: string,
   { mounts, network, uid, gid }: Surroundings,
   asked: Asked,
@@ -287,6 +318,157 @@ function kindOf(path: string): 'missing' | 'file' | 'directory' {
   }
 }
 
+/**
+ * apptainer is given a root that is made as that of crun, writable, with all places for mounts: then it adds none of its own. What its host's
+ * configuration adds is switched off by words, and what that forbids (namespaces, mounts) is seen by the trial.
+ *
+ * Before a program it interprets `/.singularity.d/env/*.sh` of the root. Ours goes on to the program, so the variables are those of the job: apptainer
+ * would add some, change PATH, and set those that the image defines. It defends two, which tell the path of the root.
+ */
+const APPTAINER = ['apptainer', 'singularity'];
+const OF_APPTAINER = '/.singularity.d';
+const APPTAINER_SCRIPT = `${OF_APPTAINER}/env/00-run.sh`;
+const DEFENDED = ['APPTAINER_NAME', 'APPTAINER_CONTAINER', 'SINGULARITY_NAME', 'SINGULARITY_CONTAINER'];
+/** It runs nothing as an account without a name; this one has one everywhere, and no rights. */
+const NOBODY = 65_534;
+const UNSHARE = '/usr/bin/unshare';
+/** Fails with what is not as it has to be: a configuration may forbid namespaces, which apptainer then goes without. */
+const APPTAINER_TRIAL = `for own; do
+kind=\${own%%:*}
+[ "$(readlink "/proc/self/ns/$kind")" != "$own" ] || { echo "it makes no namespace here ($kind)"; exit 1; }
+done >&2
+[ -z "$HOME" ] || { echo 'it sets variables of its own' >&2; exit 1; }`;
+
+const apptainer: ImageRuntime = {
+  name: 'apptainer',
+  root: 'root',
+  lacks: () => (findProgram(...APPTAINER) === undefined ? 'apptainer is missing' : null),
+  trial: {
+    mounts: (system) => system,
+    command: (network) => {
+      const kinds = ['user', 'mnt', 'pid', 'ipc', 'uts', ...(network ? [] : ['net'])];
+      const own = kinds.map((kind) => readlinkSync(`/proc/self/ns/${kind}`));
+      return ['/bin/sh', '-c', APPTAINER_TRIAL, 'sh', ...own];
+    },
+  },
+  enter: (surroundings) => {
+    const { tmp, network, nameless } = surroundings;
+    const bundle = join(tmp, 'container');
+    const root = join(tmp, 'root');
+    // What the image itself has there would be for apptainer.
+    const mounts = surroundings.mounts.filter(({ path }) => !`${path}/`.startsWith(`${OF_APPTAINER}/`));
+    const binds = [
+      ...mounts.flatMap((mount) => apptainerBinds(mount, bundle)),
+      ...apptainerBinds(bind(join(bundle, 'config.json'), 'read', false, APPTAINER_SCRIPT), bundle),
+    ];
+    const become = ['--user', `--map-user=${NOBODY}`, `--map-group=${NOBODY}`, '--'];
+    const call = [
+      ...(nameless ? [UNSHARE, ...become] : []),
+      ...[findProgram(...APPTAINER) ?? '', '--silent', '--nocolor', 'exec'],
+      ...['--userns', '--pid', '--ipc', '--uts', ...(network ? [] : ['--net', '--network', 'none'])],
+      ...['--no-privs', '--no-nv', '--no-rocm', '--contain', '--no-home'],
+      ...['--no-mount', 'sys,home,tmp,hostfs,cwd,bind-paths', '--writable'],
+      ...binds.flatMap(({ words }) => ['--mount', words]),
+    ];
+    const made: Made[] = [
+      ...['', '/env'].map((below) => ({ path: `${join(root, OF_APPTAINER)}${below}/` })),
+      { path: `${join(bundle, 'shm')}/` },
+      ...mounts.flatMap((mount) => madeIn(root, mount)),
+      ...['/proc', '/dev'].map((path) => ({ path: `${join(root, path)}/` })),
+      ...binds.flatMap(({ path, isDirectory }, i) =>
+        [{ path: '/dev' }, ...binds.slice(0, i)].some((other) => path.startsWith(`${other.path}/`))
+          ? []
+          : [{ path: `${join(root, path)}${isDirectory ? '/' : ''}` }],
+      ),
+    ];
+    return {
+      bundle,
+      words: ({ program, arguments: args, directory }) => [
+        ...[...call, '--pwd', directory, root, program, ...args],
+      ],
+      // It has no business in the account's home.
+      input: (asked) =>
+        bundleInput(asked, made, apptainerScript(asked), [
+          ...oddVariables(asked),
+          ...APPTAINER.map((name) => `${name.toUpperCase()}_CONFIGDIR=${bundle}`),
+        ]),
+    };
+  },
+};
+
+const isPlainName = (name: string): boolean => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name);
+
+/** Its shell sets these only; others come to it with apptainer, which makes nothing of them. */
+const apptainerScript = ({ environment }: Asked): string => {
+  const set = [...environment].filter(([name]) => isPlainName(name) && !DEFENDED.includes(name));
+  const lines = set.map(([name, value]) => `export ${name}=${ansiQuoted(value)}`);
+  return ['unset HOME SINGULARITY_APPNAME', ...lines, 'exec "$@"', 'exit 0', ''].join('\n');
+};
+
+/** Of a name that the shell could not set, or whose variable is read-only if it finds none. */
+const oddVariables = ({ environment }: Asked): string[] =>
+  [...environment]
+    .filter(([name]) => !isPlainName(name) || /^(E?UID|GID)$/.test(name))
+    .map(([name, value]) => `${name}=${value}`);
+
+/** As it reads lines, it would take CR from their ends. */
+const ansiQuoted = (text: string): string =>
+  `$'${text.replace(/[\\']/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}'`;
+
+/** @param bundle where memory is that has to be bounded: on the disk of the run, as apptainer cannot bound it */
+function apptainerBinds(
+  mount: Mount,
+  bundle: string,
+): { path: string; words: string; isDirectory: boolean }[] {
+  const { path } = mount;
+  const to = (from: string, at: string, readOnly: boolean, isDirectory: boolean) => {
+    // Told to mount at /etc, it leaves out files of its own there, and stumbles over that.
+    const where = [`source=${from}`, `destination=${at}${isDirectory ? '/.' : ''}`].map(csv);
+    return {
+      ...{ path: at, isDirectory },
+      words: ['type=bind', ...where, ...(readOnly ? ['ro'] : [])].join(),
+    };
+  };
+  if (mount.kind === 'memory')
+    return mount.bytes === null ? [] : [to(join(bundle, 'shm'), path, false, true)];
+  if (mount.kind !== 'bind') return [];
+  const { from, access } = mount;
+  const kind = kindOf(from);
+  if (mount.optional && kind === 'missing') return [];
+  const isReadOnly = access === 'read';
+  // What is mounted below would stay writable.
+  const below = isReadOnly && kind === 'directory' ? mountsBelow(from) : [];
+  return [
+    to(from, path, isReadOnly, kind === 'directory'),
+    ...below.map((one) =>
+      to(join(from, one), join(path, one), true, kindOf(join(from, one)) === 'directory'),
+    ),
+  ];
+}
+
+const csv = (field: string): string => `"${field.replaceAll('"', '""')}"`;
+
+/** Where something is mounted below a directory, seen from it, outer ones first. */
+function mountsBelow(directory: string): string[] {
+  const start = `${realOf(directory)}/`;
+  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
+  const paths = lines.map((line) =>
+    (line.split(' ')[4] ?? '').replace(/\\([0-7]{3})/g, (_, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
+    ),
+  );
+  return [...new Set(paths)].filter((path) => path.startsWith(start)).map((path) => path.slice(start.length));
+}
+
+/** What the agent may not look at is taken as it is. */
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
+}
+
 const RUNTIMES: Readonly<Record<ImageRuntimeName, ImageRuntime>> = {
   bubblewrap,
   crun: oci('crun', {
@@ -305,6 +487,7 @@ const RUNTIMES: Readonly<Record<ImageRuntimeName, ImageRuntime>> = {
         ? 'it would move jobs to control groups of its own, which this account can create'
         : null,
   }),
+  apptainer,
 };
 
 /** @param fails what a runtime says that does not work here; null: it does */
@@ -322,7 +505,7 @@ export function findImageRuntime(
   return lacking.join('; ');
 }
 
-/** Why a program was not started, in what crun, runc or their init has said; null: none of them has. */
+/** Why a program was not started, in what crun, runc, apptainer or their init has said; null: none of them has. */
 export function saidByRuntime(text: string, program: string): string | null {
   const byRunc = /^time="[^"]*" level=(?:error|fatal) msg=("runc run failed: (?:[^"\\]|\\.)*")/m.exec(
     text,
@@ -331,6 +514,14 @@ export function saidByRuntime(text: string, program: string): string | null {
     return parsed(byRunc).slice('runc run failed: '.length);
   const byCrun = /^\{"msg":("(?:[^"\\]|\\.)*"),"level":"error","time":"[^"]*"\}/.exec(text)?.[1];
   if (byCrun !== undefined) return parsed(byCrun);
+  const byApptainer = /^FATAL: {3}((?:container creation failed|failed to set working directory): .*)/.exec(
+    text,
+  )?.[1];
+  if (byApptainer !== undefined) return byApptainer.trim();
+  const ofProgram =
+    /^FATAL: {3}(?:exec \S* failed: |stat .*: |".*": )?(permission denied|is a directory|no such file or directory|executable file not found in \$PATH)\s*$/i;
+  const byShell = ofProgram.exec(text)?.[1];
+  if (byShell !== undefined) return `${program}: ${byShell}`;
   const byInit =
     /^ERROR \(catatonit:\d+\): failed to exec pid1: (.*)/.exec(text)?.[1] ??
     /^\[FATAL tini \(\d+\)\] exec .* failed: (.*)/.exec(text)?.[1];

@@ -217,7 +217,9 @@ export class Isolation {
     const wantsImages = directories.length > 0 || fetch !== null;
     const found = wantsImages
       ? (missingForImages(mode, accounts, stateDir, directories) ??
-        findImageRuntime(options.runtimes ?? IMAGE_RUNTIMES, (one) => failsToRun(one, uids)))
+        findImageRuntime(options.runtimes ?? IMAGE_RUNTIMES, (one) =>
+          failsToRun(one, uids, options.network ?? true),
+        ))
       : null;
     if (typeof found === 'string') lacking.push(`images: ${found}`);
     const runtime = typeof found === 'string' ? null : found;
@@ -440,6 +442,7 @@ export class Isolation {
     const seen = [...shown, ...inputs, work, ...own];
     return this.runtime!.enter({
       ...{ tmp, network: this.network, ...idsOf(uid, account) },
+      nameless: uid !== null && account === null,
       mounts: [
         ...imageMounts(root, ['/proc', '/dev', '/sys', '/tmp', '/var/tmp', '/run', ...OF_CWL, ...seen]),
         ...(this.network ? resolverFiles(root) : []).map((path) => bind(path, 'read', true)),
@@ -619,17 +622,17 @@ function missingForImages(
 }
 
 /** Has a runtime run something as an ordinary account; answers what it says if that fails. */
-function failsToRun(runtime: ImageRuntime, uids: IdRange): string | null {
+function failsToRun(runtime: ImageRuntime, uids: IdRange, network: boolean): string | null {
   const uid = process.getuid?.() === 0 ? uids.first : null;
   const tmp = mkdtempSync(join(tmpdir(), 'switchyard-trial-'));
   try {
     if (uid !== null) chownSync(tmp, uid, uid);
-    const [program, ...args] = runtime.trial.command;
+    const [program, ...args] = runtime.trial.command(network);
     const run = {
       ...{ program: program!, arguments: args, environment: new Map<string, string>(), directory: '/' },
       ...{ launchers: [], prologue: [], terminal: null, umask: null },
       inside: runtime.enter({
-        ...{ tmp, network: true, ...idsOf(uid, null) },
+        ...{ tmp, network, ...idsOf(uid, null), nameless: uid !== null },
         mounts: [...runtime.trial.mounts(systemMounts()), ...KERNEL],
       }),
     };

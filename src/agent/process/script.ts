@@ -78,7 +78,7 @@ fail($command[0]);
 /**
  * In perl: gets a program into an image, which has no perl. A runtime that reads a bundle gets one here, with the account of the job: what is to
  * be in the new root, then `config.json`, which only this account reads. Its state is there too, and goes with the run's files. It has no use for
- * variables, and would look for programs that map ids, which it does by itself.
+ * variables but those that it is to hand on, and would look for programs that map ids, which it does by itself.
  */
 const ENTER = `
 sub bundle {
@@ -90,13 +90,15 @@ sub bundle {
   for ($bundle, $root) { mkdir $_ or fail($_) }
   for (1 .. $count) {
     my ($path, $to) = splice @all, 0, 2;
+    if ($path !~ m{/$} and $to eq "") { open my $file, ">>", $path or fail($path); next }
     ($to eq "" ? mkdir $path : symlink $to, $path) or $! == 17 or fail($path);
   }
+  my $text = shift @all;
   my $mask = umask 077;
   open my $config, ">", "$bundle/config.json" or fail("$bundle/config.json");
-  (print $config @all and close $config) or fail("$bundle/config.json");
+  (print $config $text and close $config) or fail("$bundle/config.json");
   umask $mask;
-  %ENV = (PATH => "/nonexistent");
+  %ENV = (map({ split /=/, $_, 2 } @all), PATH => "/nonexistent");
 }
 sub alive { open my $alive, "+<&", 9 or fail("descriptor 9"); $alive }
 `;

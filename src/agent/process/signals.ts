@@ -1,7 +1,7 @@
 /** Asks the processes of runs to end, and ends them. */
 import { type RunName, type RunSignal, runKey, type SentSignal, type WarnSignal } from '../runner.js';
 import { OPEN, SIGNAL } from './accounts.js';
-import { INIT_NAME } from './image-runtimes.js';
+import { INIT_NAMES } from './image-runtimes.js';
 import type { Isolation } from './isolation.js';
 import {
   commandLine,
@@ -201,14 +201,14 @@ function insideSandbox(all: readonly ProcessRow[], lane: number): ProcessRow[] {
   const passed = new Set<number>();
   let outer = below(new Set([lane]));
   const has = (name: string): boolean => [...outer].some((pid) => isNamed(pid, name));
-  while (outer.size > 0 && !has('bwrap') && !has(INIT_NAME)) {
+  while (outer.size > 0 && !has('bwrap') && !INIT_NAMES.some(has)) {
     for (const pid of outer) passed.add(pid);
     outer = below(outer);
   }
   const holders = has('bwrap') ? [...outer, ...below(outer)] : outer;
   for (const pid of holders) passed.add(pid);
   // What an init starts has its name until it is the program.
-  return all.filter(({ pid }) => !passed.has(pid) && !isNamed(pid, INIT_NAME));
+  return all.filter(({ pid }) => !passed.has(pid) && !INIT_NAMES.some((name) => isNamed(pid, name)));
 }
 
 export function signal(pid: number, name: NodeJS.Signals): void {
