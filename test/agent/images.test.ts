@@ -375,7 +375,7 @@ describe.each(here.map(({ runtime, mode }) => [runtime, mode] as const))(
         inImage(
           script(
             'job_1',
-            'for at in /usr/bin/sh /etc/os-release /opt/made/new /var/lib/made/told; do echo x 2>/dev/null >"$at" && echo "wrote $at"; done; mkdir -p /data/in && echo own >/data/in/file && cat /data/in/file; echo t >/tmp/left; echo shared >/dev/shm/file && cat /dev/shm/file',
+            'for at in /usr/bin/sh /etc/os-release /opt/made/new /var/lib/made/told; do echo x 2>/dev/null >"$at" && echo "wrote $at"; done; mkdir -p /data/in && echo own >/data/in/file && cat /data/in/file; echo t >/tmp/left; echo shared >/dev/shm/file && cat /dev/shm/file; for dev in null zero full random urandom tty; do [ -c /dev/$dev ] || echo "no $dev"; done',
           ),
         ),
       );

@@ -431,6 +431,8 @@ function apptainerBinds(
   };
   if (mount.kind === 'memory')
     return mount.bytes === null ? [] : [to(join(bundle, 'shm'), path, false, true)];
+  // The only one that apptainer leaves out of those that every program may open.
+  if (mount.kind === 'dev') return [to('/dev/full', '/dev/full', false, false)];
   if (mount.kind !== 'bind') return [];
   const { from, access } = mount;
   const kind = kindOf(from);
