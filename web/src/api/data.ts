@@ -13,7 +13,7 @@ import { type Follower, follow } from './live';
 import { reconnections } from './service';
 import { useStore } from './store';
 
-/** An answer that has not come in this time is asked for anew; the next one has twice the time: a busy service needs it. */
+/** An answer that has not come in this time is asked for anew. */
 const PATIENCE_MS = 30_000;
 
 export interface Data<D> {
@@ -37,47 +37,29 @@ export function useData<D, V extends AnyVariables>(
   const [result, execute] = useQuery<D, V>({ query, variables, pause, context } as Parameters<
     typeof useQuery<D, V>
   >[0]);
-  /** Since when an answer is awaited, null: it has come; for how long it is; and whether it will be too old then. */
-  const awaited = useRef({ since: null as number | null, patienceMs: PATIENCE_MS, again: false });
-  const isComing = result.fetching || result.stale;
-  if (isComing) awaited.current.since ??= Date.now();
-  else awaited.current = { since: null, patienceMs: PATIENCE_MS, again: awaited.current.again };
-  const ask = useCallback(() => {
-    const { since, patienceMs } = awaited.current;
-    awaited.current = {
-      since: Date.now(),
-      patienceMs: since === null ? PATIENCE_MS : 2 * patienceMs,
-      again: false,
-    };
+  /** Since when an answer is awaited; null: it has come. */
+  const since = useRef<number | null>(null);
+  if (result.fetching || result.stale) since.current ??= Date.now();
+  else since.current = null;
+  const refresh = useCallback(() => {
+    since.current = Date.now();
     execute({ requestPolicy: 'network-only' });
   }, [execute]);
-  // To ask again gives up what is on its way: a slow service would never be heard.
-  const isWaiting = (): boolean => {
-    const { since, patienceMs } = awaited.current;
-    return since !== null && Date.now() - since < patienceMs;
-  };
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it reads a ref alone
-  const refresh = useCallback(() => {
-    if (isWaiting()) awaited.current.again = true;
-    else ask();
-  }, [ask]);
-  useEffect(() => {
-    if (!isComing && awaited.current.again && !pause) ask();
-  }, [isComing, pause, ask]);
   const connections = useStore(reconnections);
   const seen = useRef(connections);
   useEffect(() => {
     if (seen.current !== connections && !pause) refresh();
     seen.current = connections;
   }, [connections, pause, refresh]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: it reads a ref alone
   useEffect(() => {
     if (everyMs === undefined || pause) return;
     const timer = setInterval(() => {
-      if (!document.hidden && !isWaiting()) ask();
+      // To ask again gives up what is on its way: a slow service would never be heard.
+      const isAwaited = since.current !== null && Date.now() - since.current < PATIENCE_MS;
+      if (!document.hidden && !isAwaited) refresh();
     }, everyMs);
     return () => clearInterval(timer);
-  }, [everyMs, pause, ask]);
+  }, [everyMs, pause, refresh]);
   // What was shown stays while the service is away: an answer that did not come takes nothing back.
   const asked = JSON.stringify(variables);
   const shown = useRef<{ query: unknown; asked: string; data: D } | null>(null);

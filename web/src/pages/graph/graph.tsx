@@ -42,7 +42,8 @@ export function GraphPage() {
   const filter = bulk ? { jobGroupId: bulk } : { groupName: group };
   const asked = useData(JobGraphPageDocument, { filter }, { everyMs: 10 * ASK_MS });
   const [states, setStates] = useState<ReadonlyMap<string, JobState>>(new Map());
-  const again = useThrottled(asked.refresh, ASK_MS);
+  // To ask again gives up the answer on its way, which takes a busy service long for thousands of jobs.
+  const again = useThrottled(asked.refresh, ASK_MS + 2 * (asked.data?.jobGraph.nodes.length ?? 0));
   useFollow(
     JobGraphNewsDocument,
     'jobUpdated',
