@@ -45,7 +45,7 @@ export async function send(
   const url = new URL(endpoint);
   const { request } = url.protocol === 'https:' ? await import('node:https') : { request: plain };
   const base = url.pathname.replace(/\/graphql\/?$/, '');
-  const ask = (hostname?: string): Promise<IncomingMessage> =>
+  const askAt = (hostname?: string): Promise<IncomingMessage> =>
     new Promise((resolve, reject) => {
       const asked = request(
         new URL(path === '/graphql' ? url.pathname : base + path, url),
@@ -72,10 +72,10 @@ export async function send(
     });
   try {
     // To tell a name from an address of IPv6, and to look it up, takes Node longer than the service takes to answer.
-    if (url.protocol !== 'http:' || url.hostname !== 'localhost') return await ask();
-    return await ask('127.0.0.1').catch((error: NodeJS.ErrnoException) => {
+    if (url.protocol !== 'http:' || url.hostname !== 'localhost') return await askAt();
+    return await askAt('127.0.0.1').catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ECONNREFUSED') throw error;
-      return ask('::1');
+      return askAt('::1');
     });
   } catch (error) {
     const { message } = error as Error;

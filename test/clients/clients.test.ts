@@ -387,8 +387,9 @@ async function jobsIn(side: Side, dir: string, isAll: (found: Result) => boolean
       // Slurm adds who has canceled it.
       const end = `${state.replace(/ by \d+$/, '')} ${exit}`;
       const last = attempts.at(-1);
-      // At a time limit by SIGTERM, by SIGKILL if it takes longer than Slurm waits, or as Snakemake ends at SIGTERM if that is noticed first.
-      const isRaced = last?.end.startsWith('TIMEOUT') && ['CANCELLED 0:9', 'FAILED 1:0'].includes(end);
+      // At a time limit by SIGTERM, or by SIGKILL if it takes longer than Slurm waits; a real one may notice first how Snakemake ends at SIGTERM.
+      const others = ['CANCELLED 0:9', ...(side === 'Slurm' ? ['FAILED 1:0'] : [])];
+      const isRaced = last?.end.startsWith('TIMEOUT') && others.includes(end);
       if (id.includes('.')) last?.steps.push(`${name} ${isRaced ? 'CANCELLED 0:15' : end}`);
       else attempts.push({ name: cwd === dir ? nameOf(id, name) : '', end, steps: [] });
     }

@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { mountPoints } from './mounts.js';
 
 /** What a run may take; null: no limit. */
 export interface Limits {
@@ -194,14 +195,8 @@ export function canMakeCgroups(): boolean {
 
 const ownGroup = (): string => /^0::(.*)$/m.exec(readFileSync('/proc/self/cgroup', 'utf8'))?.[1] ?? '/';
 
-function mountOfVersion2(): string | null {
-  for (const line of readFileSync('/proc/self/mountinfo', 'utf8').split('\n')) {
-    // id parent major:minor root mount-point … - type (proc_pid_mountinfo(5))
-    const [before, behind] = line.split(' - ');
-    if (behind?.startsWith('cgroup2 ')) return before!.split(' ')[4]!;
-  }
-  return null;
-}
+const mountOfVersion2 = (): string | null =>
+  mountPoints().find(({ type }) => type === 'cgroup2')?.path ?? null;
 
 /**
  * Passes controllers on to the groups below. A group with processes of its own cannot (but the root of all can): where this agent

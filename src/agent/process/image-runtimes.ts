@@ -5,9 +5,10 @@
  * directory (a bundle: OCI runtime specification). All are started directly, as the account of the run in a user namespace: no daemon, no store of
  * images, no subordinate ids, and the program is a descendant of the agent as any other.
  */
-import { existsSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { canMakeCgroups } from './cgroup.js';
+import { mountPoints } from './mounts.js';
 
 export type ImageRuntimeName = 'bubblewrap' | 'crun' | 'runc' | 'apptainer';
 
@@ -357,10 +358,10 @@ const apptainer: ImageRuntime = {
     const root = join(tmp, 'root');
     // What the image itself has there would be for apptainer.
     const mounts = surroundings.mounts.filter(({ path }) => !`${path}/`.startsWith(`${OF_APPTAINER}/`));
-    const binds = [
-      ...mounts.flatMap((mount) => apptainerBinds(mount, bundle)),
-      ...apptainerBinds(bind(join(bundle, 'config.json'), 'read', false, APPTAINER_SCRIPT), bundle),
-    ];
+    const mounted = [...new Set(mountPoints().map(({ path }) => path))];
+    const binds = [...mounts, bind(join(bundle, 'config.json'), 'read', false, APPTAINER_SCRIPT)].flatMap(
+      (mount) => apptainerBinds(mount, bundle, mounted),
+    );
     const become = ['--user', `--map-user=${NOBODY}`, `--map-group=${NOBODY}`, '--'];
     const call = [
       ...(nameless ? [UNSHARE, ...become] : []),
@@ -384,7 +385,12 @@ const apptainer: ImageRuntime = {
     return {
       bundle,
       words: ({ program, arguments: args, directory }) => [
-        ...[...call, '--pwd', directory, root, program, ...args],
+        ...call,
+        '--pwd',
+        directory,
+        root,
+        program,
+        ...args,
       ],
       // It has no business in the account's home.
       input: (asked) =>
@@ -415,10 +421,14 @@ const oddVariables = ({ environment }: Asked): string[] =>
 const ansiQuoted = (text: string): string =>
   `$'${text.replace(/[\\']/g, '\\$&').replaceAll('\n', '\\n').replaceAll('\r', '\\r')}'`;
 
-/** @param bundle where memory is that has to be bounded: on the disk of the run, as apptainer cannot bound it */
+/**
+ * @param bundle where memory is that has to be bounded: on the disk of the run, as apptainer cannot bound it
+ * @param mounted where something is mounted on the host, outer ones first
+ */
 function apptainerBinds(
   mount: Mount,
   bundle: string,
+  mounted: readonly string[],
 ): { path: string; words: string; isDirectory: boolean }[] {
   const { path } = mount;
   const to = (from: string, at: string, readOnly: boolean, isDirectory: boolean) => {
@@ -439,10 +449,10 @@ function apptainerBinds(
   if (mount.optional && kind === 'missing') return [];
   const isReadOnly = access === 'read';
   // What is mounted below would stay writable.
-  const below = isReadOnly && kind === 'directory' ? mountsBelow(from) : [];
+  const within = isReadOnly && kind === 'directory' ? below(from, mounted) : [];
   return [
     to(from, path, isReadOnly, kind === 'directory'),
-    ...below.map((one) =>
+    ...within.map((one) =>
       to(join(from, one), join(path, one), true, kindOf(join(from, one)) === 'directory'),
     ),
   ];
@@ -450,16 +460,10 @@ function apptainerBinds(
 
 const csv = (field: string): string => `"${field.replaceAll('"', '""')}"`;
 
-/** Where something is mounted below a directory, seen from it, outer ones first. */
-function mountsBelow(directory: string): string[] {
+/** Those of the paths that are below a directory, seen from it. */
+function below(directory: string, paths: readonly string[]): string[] {
   const start = `${realOf(directory)}/`;
-  const lines = readFileSync('/proc/self/mountinfo', 'utf8').split('\n');
-  const paths = lines.map((line) =>
-    (line.split(' ')[4] ?? '').replace(/\\([0-7]{3})/g, (_, octal: string) =>
-      String.fromCharCode(Number.parseInt(octal, 8)),
-    ),
-  );
-  return [...new Set(paths)].filter((path) => path.startsWith(start)).map((path) => path.slice(start.length));
+  return paths.filter((path) => path.startsWith(start)).map((path) => path.slice(start.length));
 }
 
 /** What the agent may not look at is taken as it is. */

@@ -175,8 +175,10 @@ function Demand({ kind }: { kind: string }) {
   const { data } = useData(LicenseDemandDocument, { kind }, { everyMs: 5_000 });
   if (!data) return '…';
   const jobs = data.jobCount;
-  if (jobs === 0) return seesAll ? 'no waiting job requests it' : 'none of your waiting jobs requests it';
-  return `${counted(jobs)} ${seesAll ? '' : 'of your '}waiting ${jobs === 1 && seesAll ? 'job' : 'jobs'} ${jobs === 1 ? 'requests' : 'request'} it`;
+  if (!seesAll)
+    return `${jobs === 0 ? 'none' : counted(jobs)} of your waiting jobs ${jobs > 1 ? 'request' : 'requests'} it`;
+  if (jobs === 0) return 'no waiting job requests it';
+  return `${counted(jobs)} waiting ${jobs === 1 ? 'job requests' : 'jobs request'} it`;
 }
 
 function Waiting({ kind }: { kind: string }) {
