@@ -14,7 +14,7 @@ import { Connection, type ConnectionLimits, limitsOfConnection } from './connect
 import type { CopyColumns } from './copy.js';
 import { type Prisma, PrismaClient } from './generated/client.js';
 import type { Sql } from './sql.js';
-import { copy } from './statement.js';
+import { copy, type Pipelined } from './statement.js';
 
 export interface DatabaseOptions extends ConnectionLimits {
   url: string;
@@ -157,7 +157,7 @@ export interface TransactionOptions {
   retries?: number;
 }
 
-/** Within a transaction: one connection, which takes one statement after the other. */
+/** Within a transaction: one connection, which runs one statement after the other. They are sent without waiting for the answers to those before. */
 export type Transaction = pg.ClientBase;
 
 const ATTEMPT_MS = 30_000;
@@ -221,18 +221,22 @@ async function attempt<T>(
   work: (tx: Transaction) => Promise<T>,
   { isolationLevel = 'ReadCommitted', timeoutMs = ATTEMPT_MS }: TransactionOptions,
 ): Promise<T> {
-  const client = await pool.connect();
+  const client = (await pool.connect()) as pg.PoolClient & Pipelined;
   let late: Error | null = null;
   const timer = setTimeout(() => {
     late = Object.assign(new Error(`the transaction took longer than ${timeoutMs} ms`), { code: TIMED_OUT });
     // Whatever is under way fails, and the server undoes it all. (In a pipeline it would be waited for.)
-    (client as Pipelined).pipeline = false;
+    client.pipeline = false;
     client.end().catch(() => {});
   }, timeoutMs);
   let isGood = false;
   try {
-    await client.query(BEGIN[isolationLevel]);
+    // Sent together with the first statement. What makes it fail, a broken connection, makes that fail, too.
+    client.pipeline = true;
+    const begun = client.query(BEGIN[isolationLevel]);
+    begun.catch(() => {});
     const result = await work(client);
+    await begun;
     if (!committed.delete(client)) assertCommitted(await client.query('COMMIT'));
     isGood = true;
     return result;
@@ -246,13 +250,11 @@ async function attempt<T>(
     throw late ?? error;
   } finally {
     clearTimeout(timer);
+    client.pipeline = false;
     // One of which nobody knows in what state it is goes.
     client.release(!isGood);
   }
 }
-
-/** While it is set, statements are sent without waiting for the answers to those before. */
-type Pipelined = Transaction & { pipeline: boolean };
 
 /** Connections whose transaction has been committed by its last statements. */
 const committed = new WeakSet<Transaction>();
@@ -266,11 +268,8 @@ function assertCommitted({ command }: { command: string }): void {
  * back the server waits for nobody, however slow, stopped or cut off this process is. Answers how many rows each has touched.
  */
 export async function commitWith(tx: Transaction, statements: readonly Sql[]): Promise<number[]> {
-  const client = tx as Pipelined;
-  client.pipeline = true;
-  const answers = statements.map(({ text, values }) => client.query({ text, values }));
-  const done = await Promise.allSettled([...answers, client.query('COMMIT')]);
-  client.pipeline = false;
+  const answers = statements.map(({ text, values }) => tx.query({ text, values }));
+  const done = await Promise.allSettled([...answers, tx.query('COMMIT')]);
   const failed = done.find((answer) => answer.status === 'rejected');
   if (failed) throw failed.reason;
   const results = done.map((answer) => (answer as PromiseFulfilledResult<pg.QueryResult>).value);

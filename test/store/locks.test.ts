@@ -68,6 +68,7 @@ it.each([
      const { from } = await import('pg-copy-streams');
      const lifeline = new Lifeline({ url: process.env.URL, onAway() {}, onBack() {} });
      await lifeline.start();
+     tx.pipeline = false;
      const stream = tx.query(from('COPY users (name) FROM STDIN'));
      stream.write('somebody\\n', () => console.log('held'));
      await new Promise(() => {});`,

@@ -49,7 +49,7 @@ export function rerun(
       const jobs = old.map((job) => copyOf(job, { ...known, latest }));
       const payload = { idempotencyKey: null, payloadHash: '', group: null };
       const submission = { ...payload, userId, now, share, jobs, id, jobIds, groupId: id };
-      const found = await findSubmissions(tx, submission, user.periodS);
+      const found = await findSubmissions(tx, submission);
       const full = noRoom(submission, user, found, liveJobsMax);
       if (full !== null) return full;
       const written = await insertAround(tx, { ...submission, audit: request.audit });

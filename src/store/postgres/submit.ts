@@ -23,9 +23,8 @@ export function submit(
   return transaction(
     database,
     async (tx): Promise<SubmitResult> => {
-      const user = await lockUser(tx, userId);
+      const [user, found] = await Promise.all([lockUser(tx, userId), findSubmissions(tx, submission)]);
       if (user === null) throw new RangeError(`submission.userId is ${userId}; accepted: the id of a user`);
-      const found = await findSubmissions(tx, submission, user.periodS);
       const [known] = found;
       if (known !== null) {
         const [hash, jobIds, groupId] = known;
@@ -110,7 +109,6 @@ type Found = [Known | null, withinPeriod: [at: number, jobs: number][], notEnded
 export function findSubmissions(
   tx: Transaction,
   { userId, idempotencyKey, now }: Pick<Submission, 'userId' | 'idempotencyKey' | 'now'>,
-  periodS: number | null,
 ): Promise<Found> {
   return value(
     tx,
@@ -121,7 +119,8 @@ SELECT json_build_array(
      FROM submissions s WHERE user_id = ${userId} AND idempotency_key = ${idempotencyKey}::text),
   (SELECT coalesce(json_agg(json_build_array(date_part('epoch', at), job_count) ORDER BY at, id), '[]')
      FROM submissions
-    WHERE user_id = ${userId} AND at > to_timestamp(${now}::float8) - make_interval(secs => ${periodS}::float8)),
+    WHERE user_id = ${userId} AND at > to_timestamp(${now}::float8)
+      - make_interval(secs => (SELECT submission_period_s FROM users WHERE id = ${userId}))),
   (SELECT coalesce(sum(jobs), 0) FROM job_counts),
   (SELECT json_build_object('jobs', coalesce(sum(jobs), 0), 'bytes', coalesce(sum(bytes), 0)) FROM user_jobs WHERE user_id = ${userId})) AS v`,
   );
