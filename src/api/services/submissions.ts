@@ -42,7 +42,8 @@ export async function submitted(
       `idempotencyKey ${JSON.stringify(submission.idempotencyKey)} has been used with other jobs`,
     );
   const accepted = acceptedOf(result);
-  if (!accepted.repeated) wake([ROOT]);
+  // What is held waits for its release, which wakes the root.
+  if (!accepted.repeated && submission.jobs.some(({ held }) => !held)) wake([ROOT]);
   return accepted;
 }
 
