@@ -67,7 +67,7 @@ async function bundleSlurm(folder) {
     entryPoints: names.map((name) => ({ in: `command:${name}`, out: name })),
     ...{ outdir, outExtension: { '.js': '.cjs' }, bundle: true, minify: true, logLevel: 'error' },
     ...{ platform: 'node', target: 'node20', format: 'cjs', banner: { js: '#!/usr/bin/env node' } },
-    plugins: [slurmCommand, loadedLater],
+    plugins: [slurmCommand, loadedLater, leftOut],
   });
   for (const name of names) chmodSync(join(outdir, `${name}.cjs`), 0o755);
   // Where links of earlier releases lead.
@@ -95,6 +95,16 @@ const loadedLater = {
       path: '../client/terminal.js',
       external: true,
     })),
+};
+
+/** What a command has no use for: the tables of others' options take as long to make as all its own work. */
+const leftOut = {
+  name: 'left-out',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^\..*\.js$/ }, ({ path, resolveDir }) => {
+      const file = join(resolveDir, path).replace(/js$/, 'ts');
+      return dirname(file) === join(root, 'src', 'words') ? { path: file, sideEffects: false } : undefined;
+    }),
 };
 
 /** The sections of what users and operators read, for the MCP server to search. */

@@ -1,9 +1,10 @@
 /** Asks the service by one request. Not with the client that the other commands share: fetch and what it loads take longer than all the rest here. */
 import { readFileSync } from 'node:fs';
-import { type IncomingMessage, request as plain } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import type { Document } from '../client/index.js';
 import { type Connection, loadConnection } from '../platform/connection.js';
+import { type Answer, type Asked, exchange } from './exchange.js';
 
 /** Something that is said on standard error, in Slurm's words where its clients read them. */
 export class SlurmError extends Error {
@@ -36,46 +37,40 @@ export function clientOptions(): { url: string; key: string | null } {
   return { url: connection.url, key: keyOf(connection) };
 }
 
-/** Gives the answer once its head has come. What cannot be reached is told as Slurm tells it: clients try again. */
+/** What cannot be reached is told as Slurm tells it: clients try again. */
 export async function send(
   path: string,
   { body, headers = {} }: { body?: string; headers?: Record<string, string> } = {},
-): Promise<IncomingMessage> {
+): Promise<Answer> {
   const { url: endpoint, key } = clientOptions();
   const url = new URL(endpoint);
-  const { request } = url.protocol === 'https:' ? await import('node:https') : { request: plain };
+  const isPlain = url.protocol === 'http:';
   const base = url.pathname.replace(/\/graphql\/?$/, '');
-  const askAt = (hostname?: string): Promise<IncomingMessage> =>
-    new Promise((resolve, reject) => {
-      const asked = request(
-        new URL(path === '/graphql' ? url.pathname : base + path, url),
-        {
-          ...(hostname !== undefined && { hostname, servername: '' }),
-          method: body === undefined ? 'GET' : 'POST',
-          headers: {
-            host: url.host,
-            ...(key !== null && { authorization: `Bearer ${key}` }),
-            ...(body !== undefined && {
-              'content-type': 'application/json',
-              'content-length': Buffer.byteLength(body),
-            }),
-            ...headers,
-          },
-          agent: false,
-          timeout: PATIENCE_MS,
-        },
-        resolve,
-      );
-      asked.on('timeout', () => asked.destroy(new Error('Socket timed out on send/recv operation')));
-      asked.on('error', reject);
-      asked.end(body);
-    });
+  const { pathname, search } = new URL(path === '/graphql' ? url.pathname : base + path, url);
+  const asked: Asked = {
+    method: body === undefined ? 'GET' : 'POST',
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: Number(url.port || (isPlain ? 80 : 443)),
+    path: pathname + search,
+    headers: {
+      host: url.host,
+      ...(key !== null && { authorization: `Bearer ${key}` }),
+      ...(body !== undefined && {
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      }),
+      ...headers,
+    },
+    ...(body !== undefined && { body }),
+    timeoutMs: PATIENCE_MS,
+  };
   try {
-    // To tell a name from an address of IPv6, and to look it up, takes Node longer than the service takes to answer.
-    if (url.protocol !== 'http:' || url.hostname !== 'localhost') return await askAt();
-    return await askAt('127.0.0.1').catch((error: NodeJS.ErrnoException) => {
+    if (!isPlain) return await encrypted(asked);
+    // To look a name up takes Node longer than the service takes to answer.
+    if (asked.host !== 'localhost') return await exchange(asked);
+    return await exchange({ ...asked, host: '127.0.0.1' }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ECONNREFUSED') throw error;
-      return askAt('::1');
+      return exchange({ ...asked, host: '::1' });
     });
   } catch (error) {
     const { message } = error as Error;
@@ -83,10 +78,17 @@ export async function send(
   }
 }
 
-export async function bodyOf(answer: IncomingMessage): Promise<Buffer> {
+async function encrypted({ body, timeoutMs, ...asked }: Asked): Promise<Answer> {
+  const { request } = await import('node:https');
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = request({ ...asked, agent: false, timeout: timeoutMs }, resolve);
+    sent.on('timeout', () => sent.destroy(new Error('Socket timed out on send/recv operation')));
+    sent.on('error', reject);
+    sent.end(body);
+  });
   const pieces: Buffer[] = [];
   for await (const piece of answer) pieces.push(piece as Buffer);
-  return Buffer.concat(pieces);
+  return { status: answer.statusCode!, body: Buffer.concat(pieces) };
 }
 
 /** @throws SlurmError for what the service refuses, in its words */
@@ -94,15 +96,14 @@ export async function ask<Answer, Variables extends object>(
   document: Document<Answer, Variables>,
   variables: NoInfer<Variables>,
 ): Promise<Answer> {
-  const answer = await send('/graphql', { body: JSON.stringify({ query: document, variables }) });
-  const text = (await bodyOf(answer)).toString();
+  const { status, body } = await send('/graphql', { body: JSON.stringify({ query: document, variables }) });
   let parsed: { data?: Answer | null; errors?: { message: string }[] };
   try {
-    parsed = JSON.parse(text);
+    parsed = JSON.parse(body.toString());
   } catch {
-    throw new SlurmError(`Unexpected response from the service: ${answer.statusCode}`);
+    throw new SlurmError(`Unexpected response from the service: ${status}`);
   }
   if (parsed.errors?.[0]) throw new SlurmError(parsed.errors[0].message);
-  if (!parsed.data) throw new SlurmError(`Unexpected response from the service: ${answer.statusCode}`);
+  if (!parsed.data) throw new SlurmError(`Unexpected response from the service: ${status}`);
   return parsed.data;
 }

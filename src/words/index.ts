@@ -3,6 +3,7 @@ export * from './asked.js';
 export * from './batch.js';
 export * from './csv.js';
 export * from './dependency.js';
+export * from './getopt.js';
 export * from './nearest.js';
 export * from './options.js';
 export * from './parts.js';

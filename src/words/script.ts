@@ -1,7 +1,8 @@
 /** Batch scripts: what their `#SBATCH` and `#SWITCHYARD` lines ask for, and how they are run. */
 import { split } from 'shlex';
 import { type Asked, nothing } from './asked.js';
-import { type Circumstances, readComponent, readOptions, SLURM, SWITCHYARD, takeOptions } from './options.js';
+import { type Circumstances, takeOptions } from './getopt.js';
+import { readComponent, readOptions, SLURM, SWITCHYARD } from './options.js';
 import { quoted } from './quoted.js';
 
 /** A line of a script that is not understood. */
