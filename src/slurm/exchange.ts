@@ -51,21 +51,21 @@ export function exchange({
   });
 }
 
+const cut = (): Error => new Error('the connection was closed before the answer was whole');
+
 /** What was received until the connection was closed (RFC 9112). */
 function answerIn(received: Buffer): Answer {
   const end = received.indexOf('\r\n\r\n');
-  const [first = '', ...lines] = received.toString('latin1', 0, Math.max(end, 0)).split('\r\n');
-  const status = Number(/^HTTP\/1\.[01] (\d{3})\b/.exec(first)?.[1]);
-  if (Number.isNaN(status)) throw new Error('the connection was closed before the answer was whole');
+  if (end < 0) throw cut();
+  const head = received.toString('latin1', 0, end);
+  const status = Number(/^HTTP\/1\.[01] (\d{3})\b/.exec(head)?.[1]);
+  if (Number.isNaN(status)) throw new Error('the answer is not HTTP/1');
   const rest = received.subarray(end + 4);
   // Others follow those that only say that work goes on.
   if (status < 200) return answerIn(rest);
-  const headers = new Map(
-    lines.map((line) => [line.split(':', 1)[0]!.toLowerCase(), line.slice(line.indexOf(':') + 1).trim()]),
-  );
-  if (headers.get('transfer-encoding')?.toLowerCase() === 'chunked') return { status, body: unchunked(rest) };
-  const length = Number(headers.get('content-length') ?? rest.length);
-  if (!(rest.length >= length)) throw new Error('the connection was closed before the answer was whole');
+  if (/^transfer-encoding:\s*chunked\s*$/im.test(head)) return { status, body: unchunked(rest) };
+  const length = Number(/^content-length:(.*)$/im.exec(head)?.[1] ?? rest.length);
+  if (!(rest.length >= length)) throw cut();
   return { status, body: rest.subarray(0, length) };
 }
 
@@ -74,10 +74,10 @@ function unchunked(body: Buffer): Buffer {
   for (let from = 0; ; ) {
     const line = body.indexOf('\r\n', from);
     const size = line < 0 ? Number.NaN : Number.parseInt(body.toString('latin1', from, line), 16);
-    if (!(body.length >= line + 2 + size))
-      throw new Error('the connection was closed before the answer was whole');
+    const end = line + 2 + size;
+    if (!(body.length >= end)) throw cut();
     if (size === 0) return Buffer.concat(chunks);
-    chunks.push(body.subarray(line + 2, line + 2 + size));
-    from = line + 2 + size + 2;
+    chunks.push(body.subarray(line + 2, end));
+    from = end + 2;
   }
 }

@@ -69,7 +69,8 @@ test.each(Object.entries(WHOLE))('an answer that is cut anywhere is no answer: %
   }
 });
 
-test('a server that stays silent is given up, and one that is not there at once', async () => {
+test('a server that stays silent is given up, and one that is not there, or speaks no HTTP, at once', async () => {
+  await expect(exchange(asked(await saying('SSH-2.0-server\r\n\r\n')))).rejects.toThrow('not HTTP');
   const silent = await portOf(createServer());
   await expect(exchange({ ...asked(silent), timeoutMs: 100 })).rejects.toThrow('Socket timed out');
   await expect(exchange(asked(1))).rejects.toMatchObject({ code: 'ECONNREFUSED' });
