@@ -172,6 +172,8 @@ class Preemptible {
   /** Runs and holds, without what the policy has reserved: that is for jobs of lower classes, or for the job itself. */
   private readonly future: Timeline;
   private readonly runs = new Map<string, RunState>();
+  /** As the rule sees them: many jobs of a pass ask for the same ones. */
+  private readonly timed = new Map<string, TimedRun>();
   /** Those that are being stopped, or are to be by what was decided. */
   private readonly stopping: RunState[];
   /** When what was stopped before is gone. */
@@ -499,29 +501,34 @@ class Preemptible {
     const licenses = new Set(pools.flatMap(({ of }) => of));
     const found: TimedRun[] = [];
     for (const [id, held] of this.runs) {
-      const { jobId, run } = held;
       const isInTheWay =
         this.runsLeft < 1 ||
         held.machines.some((state) => wanted.has(state)) ||
         held.licenses.some(({ pool }) => licenses.has(pool));
       if (!isInTheWay) continue;
-      const { restartable } = this.jobOf(jobId);
-      const limit = this.pass.grid.limitOf(jobId);
-      const { rank, graceS, exemptS } = this.rulesOf(jobId);
-      const taken = namedAmounts(held, this.pass.grid.kinds);
-      found.push({
-        ...{ id, class: rank, times: { graceS, exemptS }, startedAt: run.start },
-        // A scavenger that may not start again ends.
-        restartable: restartable || rank < 0,
-        checkpointAt: run.checkpointAt ?? null,
-        limitEndsAt: limit === Infinity ? null : run.start + limit,
-        holds: held.machines.map(({ machine }, i) => ({
-          machine: idOf(machine.id),
-          amounts: (taken[i] as NamedAmounts).amounts,
-        })),
-      });
+      const timed = this.timed.get(id) ?? this.asTimed(id, held);
+      this.timed.set(id, timed);
+      found.push(timed);
     }
     return found;
+  }
+
+  private asTimed(id: string, held: RunState): TimedRun {
+    const { jobId, run } = held;
+    const limit = this.pass.grid.limitOf(jobId);
+    const { rank, graceS, exemptS } = this.rulesOf(jobId);
+    const taken = namedAmounts(held, this.pass.grid.kinds);
+    return {
+      ...{ id, class: rank, times: { graceS, exemptS }, startedAt: run.start },
+      // A scavenger that may not start again ends.
+      restartable: this.jobOf(jobId).restartable || rank < 0,
+      checkpointAt: run.checkpointAt ?? null,
+      limitEndsAt: limit === Infinity ? null : run.start + limit,
+      holds: held.machines.map(({ machine }, i) => ({
+        machine: idOf(machine.id),
+        amounts: (taken[i] as NamedAmounts).amounts,
+      })),
+    };
   }
 
   /** Runs that are too young now will not be for long. */
