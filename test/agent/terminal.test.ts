@@ -42,7 +42,7 @@ it('a shell has a terminal of its size, is typed to, interrupted, and gives its 
   await until(() => shown().includes('go2\n'), 'the program');
   type('\x03');
   // The terminal echoes ^C after it has sent the signal, so the prompt may come first.
-  await until(() => /go2\n[^]*ready> /.test(shown()), 'the prompt after the interruption');
+  await until(() => /go2\n[\s\S]*ready> /.test(shown()), 'the prompt after the interruption');
   type('echo code $?\n');
   await until(() => shown().includes('code 130\n'), 'its exit code');
   type('echo up$((1 + 2)); cat | tr a-z A-Z\n');

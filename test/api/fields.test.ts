@@ -127,7 +127,7 @@ async function everyArgument(
   const operations = [adversary.of(kind, field, {}, 2)];
   for (const { name, type } of field.args) {
     const values = adversary.all(type);
-    for (const value of part(values, each ? 12 : 4))
+    for (const value of part(values, each ? 6 : 2))
       operations.push(adversary.of(kind, field, { [name]: value }, 0.5));
   }
   for (let i = 0; i < operations.length; i += 8) {

@@ -413,7 +413,7 @@ describe('with engines', () => {
 
   test('random graphs: none starts before what it needs, none waits for what cannot come, though workers are killed', async () => {
     // More by choice: GRAPH_JOBS=2000.
-    const count = Number(process.env.GRAPH_JOBS ?? 300);
+    const count = Number(process.env.GRAPH_JOBS ?? 150);
     const shapes = drawGraph(new RandomStream(SEED, 'graph of needs'), count);
     const jobs = asSubmitted(shapes).map((job, i) => ({ ...job, held: i === 0 }));
     const { jobIds, errors } = await submit(jobs);

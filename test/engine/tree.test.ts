@@ -27,7 +27,7 @@ const policy = parsePolicy({
 
 /** In `npm run test:faults` as large as trees get. */
 const LARGE = process.env.FAULT_MINUTES !== undefined;
-const [JOBS, SITES, SITES_OF_SCHEDULER] = LARGE ? [10_000, 50, 5] : [300, 8, 2];
+const [JOBS, SITES, SITES_OF_SCHEDULER] = LARGE ? [10_000, 50, 5] : [100, 8, 2];
 
 const one = (name: string): SiteShape => ({ name, machines: [{ cpus: 4 }] });
 
@@ -204,7 +204,7 @@ describe('a live grid tree', () => {
     }
     const engine = await world.engine({ kind: 'postgres', url });
     const agents = names.map((name) =>
-      world.agent(name, engine.wake, { runMs: QUICK_MS, pollMs: SITES * 5 }),
+      world.agent(name, engine.wake, { runMs: QUICK_MS, pollMs: SITES * 12 }),
     );
     const ids: number[] = [];
     const startedMs = Date.now();

@@ -116,7 +116,7 @@ export class World {
 
   /** Serves sites as their agents and the API together would, until closed or stopped. */
   agent(siteName: string, wake: Wake, options: { runMs?: number; pollMs?: number } = {}): InlineAgent {
-    const agent = new InlineAgent(this, siteName, wake, options.runMs ?? 0, options.pollMs ?? 25);
+    const agent = new InlineAgent(this, siteName, wake, options.runMs ?? 0, options.pollMs ?? 100);
     this.closers.push(() => agent.stop());
     return agent;
   }

@@ -4597,7 +4597,7 @@ export function describeStore(
 
       // A hundred thousand through the whole service: test/api/groups.test.ts.
       it('may have many jobs', async () => {
-        const size = 25_000;
+        const size = 10_000;
         const result = await store.submit({
           userId: user,
           idempotencyKey: 'once',

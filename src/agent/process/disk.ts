@@ -8,6 +8,8 @@ import { hostEnvironment } from '../../platform/environment.js';
 const LOW = { bytes: 256 << 20, part: 1 / 20 };
 /** Kept back, so that what runs can still be accounted for when the disk is full. */
 const RESERVE = { bytes: 16 << 20, part: 1 / 100 };
+/** What it consists of. Not zeros: some file systems store those without taking room for them. */
+const PIECE = Buffer.alloc(1 << 20, 'switchyard');
 const LOOK_EVERY_MS = 500;
 
 /** Errors of the system that say nothing about the run: the machine has no room, no descriptors, no processes left for now. */
@@ -69,9 +71,8 @@ export class Disk {
     try {
       const fd = files.openSync(this.path, 'w', 0o600);
       try {
-        // Not zeros: some file systems store those without taking room for them.
-        const noise = Buffer.alloc(bytes, 'switchyard');
-        for (let at = 0; at < bytes; ) at += files.writeSync(fd, noise, at, bytes - at, null);
+        for (let at = 0; at < bytes; )
+          at += files.writeSync(fd, PIECE, 0, Math.min(PIECE.length, bytes - at), null);
       } finally {
         files.closeSync(fd);
       }
