@@ -33,7 +33,7 @@ import { newJob, T0, vouch } from '../store/world.js';
 import { withDatabase } from '../support/database.js';
 import { withParts } from '../support/plain-job.js';
 import { checkPromises } from '../support/promises.js';
-import { IN_FULL, seeds } from '../support/seed.js';
+import { IN_FULL, part, seeds } from '../support/seed.js';
 import { accepted, SERVICE } from './directory.js';
 import { changesOf, happeningsOf, inMemory, inTime, type Outage, outagesOf } from './outages.js';
 import { type Happening, type Processes, type Started, submission, VirtualService } from './virtual.js';
@@ -558,7 +558,7 @@ describe('on Postgres', () => {
   });
 
   const some = policies.filter(([name]) => /^(flexible|conservative$|queues, S)/.test(name));
-  test.each(some)('%s', async (_, local, mode) => {
+  test.each(part(some, 2))('%s', async (_, local, mode) => {
     const seed = 20261121;
     const policy = policyOf(local, mode, seed);
     const { url } = await database.another();

@@ -8,7 +8,7 @@ import { mutants } from './mutants.mjs';
 import { broken, play, playTwice } from './play.js';
 
 test(`whatever fails, no promise is broken; and once faults stop, everything ends (seed ${SEED})`, () =>
-  play({ seed: SEED, seeds: cases(50), shrink: true, peers: false }));
+  play({ seed: SEED, seeds: cases(100), shrink: true, peers: false }));
 
 // Always the same: `npm run test:sim` plays others.
 test('and none across services that are peers', () => play({ seed: 1, seeds: 3, shrink: false }));
@@ -135,7 +135,7 @@ test.each(Object.entries(found))('%s', async (_, history) => {
   expect(await broken(history)).toBeNull();
 });
 
-test('the same history again makes the same again', () => playTwice(SEED, cases(10)));
+test('the same history again makes the same again', () => playTwice(SEED, cases(20)));
 
 test('each breakage of `npm run test:mutants` is one of the present code', () => {
   for (const { what, also, ...change } of mutants)

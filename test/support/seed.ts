@@ -11,7 +11,7 @@ export const SEED = Number(process.env.TEST_SEED);
 export const IN_FULL = process.env.PROPERTIES !== undefined;
 
 /** How many cases a property tries: in `npm test` a part of them, which runs of new seeds add up to more. */
-export const cases = (all: number): number => (IN_FULL ? all : Math.ceil(all / 10));
+export const cases = (all: number): number => (IN_FULL ? all : Math.ceil(all / 20));
 
 const drawn = new RandomStream(SEED, 'part');
 
