@@ -51,16 +51,31 @@ export class Arrival {
   }
 }
 
-const COLUMNS = [
-  'ids',
-  'submits',
-  'arrivals',
-  'works',
-  'estimates',
-  'limits',
-  'deadlines',
-  'boosts',
-] as const;
+const COLUMNS = ['ids', 'submits', 'arrivals', 'works', 'estimates'] as const;
+
+/** A column in which most jobs have the same: it takes no memory before the first job that has something else. */
+class RareColumn {
+  private values: Float64Array | null = null;
+
+  constructor(private readonly usual: number) {}
+
+  at(slot: number): number {
+    return this.values === null ? this.usual : (this.values[slot] as number);
+  }
+
+  /** `size`: how many slots there are by now. */
+  set(slot: number, value: number, size: number): void {
+    if (this.values === null) {
+      if (value === this.usual) return;
+      this.values = new Float64Array(size).fill(this.usual);
+    } else if (slot >= this.values.length) {
+      const larger = new Float64Array(size);
+      larger.set(this.values);
+      this.values = larger;
+    }
+    this.values[slot] = value;
+  }
+}
 
 /** A workflow has fewer. */
 const PLACES = 2 ** 17;
@@ -76,12 +91,12 @@ export class JobQueue {
   works = new Float64Array(16);
   estimates = new Float64Array(16);
   /** The jobs' own limits; Infinity: none. */
-  limits = new Float64Array(16);
+  private readonly limits = new RareColumn(Infinity);
   /** The limit of those that have none of their own: the site's, of a local queue; Infinity: none. */
   siteLimitS = Infinity;
   /** Infinity for none. */
-  deadlines = new Float64Array(16);
-  boosts = new Float64Array(16);
+  readonly deadlines = new RareColumn(Infinity);
+  readonly boosts = new RareColumn(0);
   priorities = new Int32Array(16);
   length = 0;
   /** How many of the jobs ask for something of pools. */
@@ -129,9 +144,10 @@ export class JobQueue {
     this.arrivals[slot] = this.level === 'LOCAL' ? (job.dispatchedAt ?? job.submittedAt) : job.submittedAt;
     this.works[slot] = job.estimateS * job.benchmark;
     this.estimates[slot] = job.estimateS;
-    this.limits[slot] = job.runTimeLimitS ?? Infinity;
-    this.deadlines[slot] = job.deadline ?? Infinity;
-    this.boosts[slot] = job.boost;
+    const size = this.ids.length;
+    this.limits.set(slot, job.runTimeLimitS ?? Infinity, size);
+    this.deadlines.set(slot, job.deadline ?? Infinity, size);
+    this.boosts.set(slot, job.boost, size);
     this.priorities[slot] = priority;
     this.length++;
     if (asksPools(job)) this.licensed++;
@@ -157,7 +173,7 @@ export class JobQueue {
 
   /** Seconds after which the job's run is stopped, as `limitAt`; Infinity: never. */
   limit(slot: number): number {
-    const own = this.limits[slot] as number;
+    const own = this.limits.at(slot);
     return own < Infinity ? own : this.siteLimitS;
   }
 
@@ -178,12 +194,12 @@ export class JobQueue {
 
   /** Below 0 when slot `a` has the higher boost. */
   compareBoosts(a: number, b: number): number {
-    return (this.boosts[b] as number) - (this.boosts[a] as number);
+    return this.boosts.at(b) - this.boosts.at(a);
   }
 
   /** Whether it is a scavenger's. */
   yields(slot: number): boolean {
-    return this.yielding > 0 && yieldsBy(this.boosts[slot] as number);
+    return this.yielding > 0 && yieldsBy(this.boosts.at(slot));
   }
 
   /** Below 0 when slot `b` is a scavenger's and `a` is not. */

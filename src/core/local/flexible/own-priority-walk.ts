@@ -76,7 +76,7 @@ export class OwnPriorityWalk implements Walk {
     const work = queue.works[slot] as number;
     return {
       aging: agingTerm(queue.since(slot), facts, weights),
-      deadline: deadlineTerm(work, queue.deadlines[slot] as number, facts, weights),
+      deadline: deadlineTerm(work, queue.deadlines.at(slot), facts, weights),
       licenses: this.licensesOf((queue.requirements[slot] as Requirement).signature),
       waitMinimization: waitMinimizationTerm(estimate, facts, weights),
     };
@@ -101,10 +101,10 @@ export class OwnPriorityWalk implements Walk {
       }
       keys[slot] =
         agingTerm(queue.since(slot), facts, weights) +
-        deadlineTerm(works[slot] as number, deadlines[slot] as number, facts, weights) +
+        deadlineTerm(works[slot] as number, deadlines.at(slot), facts, weights) +
         licenses +
         waitMinimizationTerm(estimates[slot] as number, facts, weights) +
-        (boosts[slot] as number);
+        boosts.at(slot);
     }
     return keys;
   }
