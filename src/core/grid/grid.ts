@@ -143,18 +143,37 @@ export interface HandedOver {
   cpuWork: number;
 }
 
-/** A job, and where it is: in a queue, or running. */
-interface JobEntry {
-  job: Job;
-  requirement: Requirement;
-  site: SiteEntry | null;
-  /** null: it runs. */
-  queue: JobQueue | null;
-  slot: number;
-  run: RunState | null;
-  /** Of its run: seconds after which that is stopped, as it was given at its start; Infinity: never. Null: it does not run. */
-  limit: number | null;
+/** Where a job waits. A million of them may: what the queue knows of them is not kept again. */
+class WaitingJob {
+  constructor(
+    public queue: JobQueue,
+    public slot: number,
+    public site: SiteEntry | null,
+  ) {}
+
+  get job(): Job {
+    return this.queue.jobs[this.slot] as Job;
+  }
+
+  get requirement(): Requirement {
+    return this.queue.requirements[this.slot] as Requirement;
+  }
+
+  get run(): null {
+    return null;
+  }
 }
+
+interface LiveJob {
+  job: Job;
+  readonly requirement: Requirement;
+  site: SiteEntry;
+  readonly run: RunState;
+  /** Seconds after which the run is stopped, as it was given at its start; Infinity: never. */
+  readonly limit: number;
+}
+
+type JobEntry = WaitingJob | LiveJob;
 
 export type JobPlace =
   | { at: 'ROOT' }
@@ -192,17 +211,17 @@ export class Grid {
   /** Something is held. */
   holdsAny = false;
   private readonly jobById = new Map<number, JobEntry>();
-  /** Jobs that name a reservation. */
-  private readonly naming = new Set<JobEntry>();
+  /** Jobs that name a reservation, by id. */
+  private readonly naming = new Set<number>();
   /** Those that wait for room that they were promised. */
-  private readonly promised = new Set<JobEntry>();
+  private readonly promised = new Set<WaitingJob>();
   /** What is held is being placed: what changes meanwhile is placed with it. */
   private placing = false;
   /** Live runs that have a limit; and those of them that are late. */
   private limited = 0;
-  private readonly late = new Set<JobEntry>();
+  private readonly late = new Set<LiveJob>();
   /** Those that wait, and take only machines on one switch until an instant. */
-  private readonly preferring = new Set<JobEntry>();
+  private readonly preferring = new Set<WaitingJob>();
   private partById = new Map<number, ReservedEntry>();
   readonly kinds = new ResourceKinds();
   private readonly requirements = new Requirements(this.kinds);
@@ -493,7 +512,7 @@ export class Grid {
   }
 
   /** The room that was made for a waiting job, as long as its machines are there. */
-  private placePromised({ job, requirement, site }: JobEntry): void {
+  private placePromised({ job, requirement, site }: WaitingJob): void {
     const { at, allocations, pools = [] } = job.promised as PromisedRoom;
     const { resources, part } = site as SiteEntry;
     const known = part === null ? this.machineById : part.machines;
@@ -530,7 +549,7 @@ export class Grid {
       if (this.siteById.has(siteId)) times.set(id, [...(times.get(id) ?? []), held]);
     }
     if (times.size === 0 && this.partById.size === 0) return;
-    for (const { run, site } of this.naming) if (run !== null) site?.resources.removeRun(run);
+    for (const { run, site } of this.namingEntries()) if (run !== null) site.resources.removeRun(run);
     const before = this.partById;
     this.partById = new Map();
     for (const site of this.sites) site.inside = NO_PARTS;
@@ -542,8 +561,12 @@ export class Grid {
       this.partById.set(id, part);
       site.inside = [...site.inside, part];
     }
-    for (const entry of this.naming) this.settle(entry);
+    for (const entry of this.namingEntries()) this.settle(entry);
     for (const site of this.sites) countInside(site);
+  }
+
+  private namingEntries(): JobEntry[] {
+    return Array.from(this.naming, (id) => this.jobById.get(id) as JobEntry);
   }
 
   private reservedEntry(
@@ -601,8 +624,9 @@ export class Grid {
 
   /** Puts a job that names a reservation where it now belongs. */
   private settle(entry: JobEntry): void {
-    const { job, run, site } = entry;
-    if (run !== null && site !== null) {
+    const { job } = entry;
+    if (entry.run !== null) {
+      const { run, site } = entry;
       const home = this.homeOfRun(job, run.run, this.siteEntry(site.site.id));
       run.machines = this.machinesOf(run.run, home);
       run.licenses = this.copiesOf(run.run, home);
@@ -610,6 +634,7 @@ export class Grid {
       home.resources.addRun(run);
       return;
     }
+    const { site } = entry;
     if (site === null) {
       const queue = this.rootOf(job);
       if (queue !== entry.queue) this.hold(job, queue, null);
@@ -744,24 +769,24 @@ export class Grid {
   private hold(given: Job, queue: JobQueue, site: SiteEntry | null): void {
     const job = inItsPlace(given, this.ranks);
     checkJob(job);
+    const priority = effectivePriority(job);
     let entry = this.jobById.get(job.id);
+    let requirement: Requirement;
     if (entry === undefined) {
-      const requirement = this.enter(job);
-      entry = { job, requirement, site, queue, slot: -1, run: null, limit: null };
+      requirement = this.enter(job);
+      entry = new WaitingJob(queue, queue.add(job, requirement, priority), site);
       this.jobById.set(job.id, entry);
     } else {
       if (entry.run !== null) fail(`job ${job.id} has a live run`);
+      const before = entry.requirement;
       this.leaveQueue(entry);
-      const requirement = this.enter(job);
-      this.requirements.leave(entry.requirement);
-      entry.job = job;
-      entry.requirement = requirement;
-      entry.site = site;
+      requirement = this.enter(job);
+      this.requirements.leave(before);
       entry.queue = queue;
+      entry.slot = queue.add(job, requirement, priority);
+      entry.site = site;
     }
-    this.note(entry);
-    const { requirement } = entry;
-    entry.slot = queue.add(job, requirement, effectivePriority(job));
+    this.note(job);
     if (mayPrefer(job) && switchesAfter(job, this.requirements.now) < Infinity) this.preferring.add(entry);
     if (job.promised !== null && site !== null && queue === site.queue && isThere(job.promised, site))
       this.promise(entry, true);
@@ -798,15 +823,15 @@ export class Grid {
         `license ${pool.license.id} has too few free copies for job ${run.jobId}`,
       );
     }
-    this.begin(entry, site, state);
+    this.start(entry, site, state);
   }
 
   /** The same without checking, of a start that a cycle has just found: what `siteCycle` does for `accept`. */
   adoptRun(run: Run, state: RunState): void {
     const entry = this.jobById.get(run.jobId);
-    if (!entry?.site) fail(`job ${run.jobId} is not in the queue of a site`);
+    if (!entry?.site || entry.run !== null) fail(`job ${run.jobId} is not in the queue of a site`);
     state.run = run;
-    this.begin(entry, entry.site, state);
+    this.start(entry, entry.site, state);
   }
 
   /**
@@ -822,16 +847,15 @@ export class Grid {
 
   private restore(job: Job, site: SiteEntry, stateOf: (requirement: Requirement) => RunState): void {
     const requirement = this.enter(job);
-    const entry: JobEntry = { job, requirement, site, queue: null, slot: -1, run: null, limit: null };
-    this.jobById.set(job.id, entry);
-    this.note(entry);
-    this.begin(entry, site, stateOf(requirement));
+    const run = stateOf(requirement);
+    this.note(job);
+    this.begin(job, requirement, site, run);
   }
 
   /** A run that waited with the site's own scheduler begins there. It keeps what it holds of pools. */
   beginRun(run: Run, { machines, tasks }: Pick<Placement, 'machines' | 'tasks'>): void {
     const entry = this.jobById.get(run.jobId);
-    if (!entry?.run || entry.site === null) fail(`job ${run.jobId} has no live run`);
+    if (!entry?.run) fail(`job ${run.jobId} has no live run`);
     const { job, site, run: before } = entry;
     const { jobId, licenses } = before;
     this.endRun(jobId);
@@ -842,7 +866,7 @@ export class Grid {
   /** Another end is planned for a live run: what was believed of it was wrong. */
   replanRun(jobId: number, plannedEnd: number): void {
     const entry = this.jobById.get(jobId);
-    if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
+    if (!entry?.run) fail(`job ${jobId} has no live run`);
     const { run, site } = entry;
     this.late.delete(entry);
     run.run = { ...run.run, plannedEnd };
@@ -876,15 +900,15 @@ export class Grid {
   /** The run is over; its job is no longer in the grid (put it at the root again if it restarts). */
   endRun(jobId: number): void {
     const entry = this.jobById.get(jobId);
-    if (!entry?.run || entry.site === null) fail(`job ${jobId} has no live run`);
+    if (!entry?.run) fail(`job ${jobId} has no live run`);
     const { run, site } = entry;
     site.resources.removeRun(run);
     for (const { pool } of run.licenses) pool.returnedAt = ++this.returns;
-    if ((entry.limit as number) < Infinity) this.limited--;
+    if (entry.limit < Infinity) this.limited--;
     if (this.late.size > 0) this.late.delete(entry);
     if (site.part !== null) countInside(this.siteEntry(site.site.id));
     if (run.run.waits) countHandedOver(site, entry.job, -1);
-    this.forget(entry);
+    this.forget(entry.job, entry.requirement);
     site.memory?.ended(run);
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.ended?.(entry.job, run.run);
   }
@@ -899,8 +923,9 @@ export class Grid {
     const entry = this.jobById.get(jobId);
     check(entry !== undefined, `job ${jobId} is not in the grid`);
     check(entry.run === null, `job ${jobId} has a live run`);
+    const { job, requirement } = entry;
     this.leaveQueue(entry);
-    this.forget(entry);
+    this.forget(job, requirement);
   }
 
   /**
@@ -914,8 +939,7 @@ export class Grid {
     if (this.limited > 0) this.replanLate(now);
     if (this.preferring.size === 0) return;
     const over = [...this.preferring].filter(({ job }) => switchesAfter(job, before) <= now);
-    for (const { job, queue, site } of over.sort((a, b) => a.job.id - b.job.id))
-      this.hold(job, queue as JobQueue, site);
+    for (const { job, queue, site } of over.sort((a, b) => a.job.id - b.job.id)) this.hold(job, queue, site);
   }
 
   /**
@@ -928,18 +952,16 @@ export class Grid {
         const { runs } = one.resources;
         for (let i = 0; i < runs.length && (runs[i] as RunState).end + LATE_S <= now; i++) {
           const { jobId, run } = runs[i] as RunState;
-          const entry = this.jobById.get(jobId) as JobEntry;
-          if ((entry.limit as number) < Infinity && !run.waits && run.stopsAt === undefined)
-            this.late.add(entry);
+          const entry = this.jobById.get(jobId) as LiveJob;
+          if (entry.limit < Infinity && !run.waits && run.stopsAt === undefined) this.late.add(entry);
         }
       }
     for (const { job, run, site, limit } of this.late) {
-      const { start } = (run as RunState).run;
-      const limitEnd = start + (limit as number);
+      const limitEnd = run.run.start + limit;
       const end = limitEnd > now ? limitEnd : now + job.killGraceS;
-      if (end === run?.end) continue;
-      site?.resources.replan(run as RunState, end);
-      site?.memory?.replanned();
+      if (end === run.end) continue;
+      site.resources.replan(run, end);
+      site.memory?.replanned();
     }
   }
 
@@ -1007,13 +1029,13 @@ export class Grid {
   limitOf(jobId: number): number {
     const entry = this.jobById.get(jobId);
     if (entry === undefined) return Infinity;
-    return entry.limit ?? limitAt(entry.job, entry.site?.site ?? null);
+    return entry.run === null ? limitAt(entry.job, entry.site?.site ?? null) : entry.limit;
   }
 
   /** Where the job is in the queue that holds it; -1 when none does. */
   slotOf(jobId: number): number {
     const entry = this.jobById.get(jobId);
-    return entry === undefined || entry.queue === null ? -1 : entry.slot;
+    return entry === undefined || entry.run !== null ? -1 : entry.slot;
   }
 
   /** Throws when there is no such site. */
@@ -1051,14 +1073,14 @@ export class Grid {
     return requirement;
   }
 
-  private forget(entry: JobEntry): void {
-    this.requirements.leave(entry.requirement);
-    this.jobById.delete(entry.job.id);
-    if (entry.job.reservationId !== null) this.naming.delete(entry);
+  private forget({ id, reservationId }: Job, requirement: Requirement): void {
+    this.requirements.leave(requirement);
+    this.jobById.delete(id);
+    if (reservationId !== null) this.naming.delete(id);
   }
 
   /** It waits for room that it was promised, or does so no more. All else that is held stays as it is, reservations among it. */
-  private promise(entry: JobEntry, waits: boolean): void {
+  private promise(entry: WaitingJob, waits: boolean): void {
     if (waits) this.promised.add(entry);
     else this.promised.delete(entry);
     if (this.placing) return;
@@ -1081,39 +1103,43 @@ export class Grid {
     return site?.part?.pools.get(id) ?? this.licenseById.get(id);
   }
 
-  private leaveQueue(entry: JobEntry): void {
-    const { job, requirement, site, slot } = entry;
-    const queue = entry.queue as JobQueue;
+  /** Its entry has to get another place then, or to be forgotten: it knows the job by the one that it had. */
+  private leaveQueue(entry: WaitingJob): void {
+    const { job, requirement, queue, site, slot } = entry;
     const apart = this.isApart(entry);
-    queue.remove(slot);
-    entry.queue = null;
     if (this.promised.has(entry)) this.promise(entry, false);
     if (mayPrefer(job)) this.preferring.delete(entry);
+    queue.remove(slot);
     if (site !== null && queue === site.queue) site.memory?.left(slot);
     if (apart) return;
     for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.left?.(job, requirement, queue);
   }
 
-  private note(entry: JobEntry): void {
-    if (entry.job.reservationId !== null) this.naming.add(entry);
-    else if (this.naming.size > 0) this.naming.delete(entry);
+  private note({ id, reservationId }: Job): void {
+    if (reservationId !== null) this.naming.add(id);
+    else if (this.naming.size > 0) this.naming.delete(id);
   }
 
   /** It waits for its reservation, or inside: nobody else has to know. */
-  private isApart({ queue, site }: JobEntry): boolean {
+  private isApart({ queue, site }: WaitingJob): boolean {
     return queue === this.rootReserved || (site !== null && site.part !== null);
   }
 
-  private begin(entry: JobEntry, site: SiteEntry, state: RunState): void {
-    if (entry.queue !== null) this.leaveQueue(entry);
-    entry.run = state;
-    const { limitS } = state.run;
-    entry.limit = limitS === undefined ? limitAt(entry.job, site.site) : (limitS ?? Infinity);
-    if (entry.limit < Infinity) this.limited++;
-    site.resources.addRun(state);
+  private start(entry: WaitingJob, site: SiteEntry, run: RunState): void {
+    const { job, requirement } = entry;
+    this.leaveQueue(entry);
+    this.begin(job, requirement, site, run);
+  }
+
+  private begin(job: Job, requirement: Requirement, site: SiteEntry, run: RunState): void {
+    const { limitS, waits } = run.run;
+    const limit = limitS === undefined ? limitAt(job, site.site) : (limitS ?? Infinity);
+    this.jobById.set(job.id, { job, requirement, site, run, limit });
+    if (limit < Infinity) this.limited++;
+    site.resources.addRun(run);
     if (site.part !== null) countInside(this.siteEntry(site.site.id));
-    if (state.run.waits) countHandedOver(site, entry.job, 1);
-    for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.started?.(entry.job, state.run);
+    if (waits) countHandedOver(site, job, 1);
+    for (let i = 0; i < this.listeners.length; i++) this.listeners[i]?.started?.(job, run.run);
   }
 
   /** Of the site, or of one of its reservations. */
