@@ -51,11 +51,17 @@ export class Arrival {
   }
 }
 
-const COLUMNS = ['ids', 'submits', 'arrivals', 'works', 'estimates'] as const;
+const COLUMNS = ['ids', 'submits', 'arrivals', 'works'] as const;
+
+function widened(column: Float64Array<ArrayBuffer>, size: number): Float64Array<ArrayBuffer> {
+  const larger = new Float64Array(size);
+  larger.set(column);
+  return larger;
+}
 
 /** A column in which most jobs have the same: it takes no memory before the first job that has something else. */
 class RareColumn {
-  private values: Float64Array | null = null;
+  private values: Float64Array<ArrayBuffer> | null = null;
 
   constructor(private readonly usual: number) {}
 
@@ -69,11 +75,31 @@ class RareColumn {
       if (value === this.usual) return;
       this.values = new Float64Array(size).fill(this.usual);
     } else if (slot >= this.values.length) {
-      const larger = new Float64Array(size);
-      larger.set(this.values);
-      this.values = larger;
+      this.values = widened(this.values, size);
     }
     this.values[slot] = value;
+  }
+}
+
+/** A column that few policies look at: made at the first question, and kept up to date from then on. */
+class AskedColumn {
+  private made: Float64Array<ArrayBuffer> | null = null;
+
+  constructor(private readonly fieldOf: (job: Job) => number) {}
+
+  values(queue: JobQueue): Float64Array {
+    if (this.made === null) {
+      this.made = new Float64Array(queue.ids.length);
+      for (const slot of queue.slots()) this.made[slot] = this.fieldOf(queue.jobs[slot] as Job);
+    }
+    return this.made;
+  }
+
+  /** `size`: how many slots there are by now. */
+  set(slot: number, job: Job, size: number): void {
+    if (this.made === null) return;
+    if (slot >= this.made.length) this.made = widened(this.made, size);
+    this.made[slot] = this.fieldOf(job);
   }
 }
 
@@ -89,14 +115,13 @@ export class JobQueue {
   arrivals = new Float64Array(16);
   /** estimate·benchmark: the planned duration on a machine of power 1. */
   works = new Float64Array(16);
-  estimates = new Float64Array(16);
   /** The jobs' own limits; Infinity: none. */
   private readonly limits = new RareColumn(Infinity);
   /** The limit of those that have none of their own: the site's, of a local queue; Infinity: none. */
   siteLimitS = Infinity;
-  /** Infinity for none. */
-  readonly deadlines = new RareColumn(Infinity);
   readonly boosts = new RareColumn(0);
+  private readonly askedEstimates = new AskedColumn((job) => job.estimateS);
+  private readonly askedDeadlines = new AskedColumn((job) => job.deadline ?? Infinity);
   priorities = new Int32Array(16);
   length = 0;
   /** How many of the jobs ask for something of pools. */
@@ -129,6 +154,15 @@ export class JobQueue {
     return made;
   }
 
+  get estimates(): Float64Array {
+    return this.askedEstimates.values(this);
+  }
+
+  /** Infinity for none. */
+  get deadlines(): Float64Array {
+    return this.askedDeadlines.values(this);
+  }
+
   /** The slots of all jobs, in no particular order. */
   *slots(): Generator<number> {
     for (let slot = 0; slot < this.jobs.length; slot++) if (this.jobs[slot] !== undefined) yield slot;
@@ -143,11 +177,11 @@ export class JobQueue {
     this.submits[slot] = job.submittedAt;
     this.arrivals[slot] = this.level === 'LOCAL' ? (job.dispatchedAt ?? job.submittedAt) : job.submittedAt;
     this.works[slot] = job.estimateS * job.benchmark;
-    this.estimates[slot] = job.estimateS;
     const size = this.ids.length;
     this.limits.set(slot, job.runTimeLimitS ?? Infinity, size);
-    this.deadlines.set(slot, job.deadline ?? Infinity, size);
     this.boosts.set(slot, job.boost, size);
+    this.askedEstimates.set(slot, job, size);
+    this.askedDeadlines.set(slot, job, size);
     this.priorities[slot] = priority;
     this.length++;
     if (asksPools(job)) this.licensed++;
@@ -209,11 +243,7 @@ export class JobQueue {
 
   private growColumns(): void {
     const size = this.ids.length * 2;
-    for (const name of COLUMNS) {
-      const larger = new Float64Array(size);
-      larger.set(this[name]);
-      this[name] = larger;
-    }
+    for (const name of COLUMNS) this[name] = widened(this[name], size);
     const larger = new Int32Array(size);
     larger.set(this.priorities);
     this.priorities = larger;

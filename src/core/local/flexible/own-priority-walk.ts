@@ -76,7 +76,7 @@ export class OwnPriorityWalk implements Walk {
     const work = queue.works[slot] as number;
     return {
       aging: agingTerm(queue.since(slot), facts, weights),
-      deadline: deadlineTerm(work, queue.deadlines.at(slot), facts, weights),
+      deadline: deadlineTerm(work, queue.deadlines[slot] as number, facts, weights),
       licenses: this.licensesOf((queue.requirements[slot] as Requirement).signature),
       waitMinimization: waitMinimizationTerm(estimate, facts, weights),
     };
@@ -101,7 +101,7 @@ export class OwnPriorityWalk implements Walk {
       }
       keys[slot] =
         agingTerm(queue.since(slot), facts, weights) +
-        deadlineTerm(works[slot] as number, deadlines.at(slot), facts, weights) +
+        deadlineTerm(works[slot] as number, deadlines[slot] as number, facts, weights) +
         licenses +
         waitMinimizationTerm(estimates[slot] as number, facts, weights) +
         boosts.at(slot);
