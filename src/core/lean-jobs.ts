@@ -7,30 +7,23 @@
 import { type Job, plainJob } from './model.js';
 
 /** Fields in which few jobs are like another. */
-type Own =
-  | 'id'
-  | 'submittedAt'
-  | 'estimateS'
-  | 'deadline'
-  | 'priority'
-  | 'groupId'
-  | 'migratedAt'
-  | 'eligibleAt'
-  | 'dispatchedAt';
+type Own = 'id' | 'submittedAt' | 'estimateS' | 'priority' | 'groupId' | 'dispatchedAt';
+/** The same, and most jobs have none of these. */
+type Rare = 'deadline' | 'migratedAt' | 'eligibleAt';
 /** Jobs that have any of these are like no other: they stay as they are. */
 type Unlike = 'data' | 'parts' | 'avoids' | 'promised' | 'workflow';
-type Alike = Omit<Job, Own | Unlike>;
+type Alike = Omit<Job, Own | Rare | Unlike>;
 
-class LeanJob implements Job {
+abstract class LeanJob implements Job {
   readonly id: number;
   readonly submittedAt: Job['submittedAt'];
   readonly estimateS: Job['estimateS'];
-  readonly deadline: Job['deadline'];
   readonly priority: Job['priority'];
   readonly groupId: Job['groupId'];
-  readonly migratedAt: Job['migratedAt'];
-  readonly eligibleAt: Job['eligibleAt'];
   readonly dispatchedAt: Job['dispatchedAt'];
+  abstract readonly deadline: Job['deadline'];
+  abstract readonly migratedAt: Job['migratedAt'];
+  abstract readonly eligibleAt: Job['eligibleAt'];
 
   constructor(
     job: Job,
@@ -39,11 +32,8 @@ class LeanJob implements Job {
     this.id = job.id;
     this.submittedAt = job.submittedAt;
     this.estimateS = job.estimateS;
-    this.deadline = job.deadline;
     this.priority = job.priority;
     this.groupId = job.groupId;
-    this.migratedAt = job.migratedAt;
-    this.eligibleAt = job.eligibleAt;
     this.dispatchedAt = job.dispatchedAt;
   }
 
@@ -188,6 +178,33 @@ class LeanJob implements Job {
   }
 }
 
+class UntimedJob extends LeanJob {
+  get deadline(): null {
+    return null;
+  }
+
+  get migratedAt(): null {
+    return null;
+  }
+
+  get eligibleAt(): null {
+    return null;
+  }
+}
+
+class TimedJob extends LeanJob {
+  readonly deadline: Job['deadline'];
+  readonly migratedAt: Job['migratedAt'];
+  readonly eligibleAt: Job['eligibleAt'];
+
+  constructor(job: Job, of: Alike) {
+    super(job, of);
+    this.deadline = job.deadline;
+    this.migratedAt = job.migratedAt;
+    this.eligibleAt = job.eligibleAt;
+  }
+}
+
 /** All fields of a job as an object's own. */
 export const fieldsOf = (job: Job): Job => (job instanceof LeanJob ? plainJob(job) : job);
 
@@ -205,7 +222,11 @@ export class LeanJobs {
     if (job instanceof LeanJob) return job;
     if (data !== null || parts !== null || avoids !== null || promised !== null || workflow !== null)
       return job;
-    return new LeanJob(job, this.shared(job));
+    const alike = this.shared(job);
+    const { deadline, migratedAt, eligibleAt } = job;
+    return deadline === null && migratedAt === null && eligibleAt === null
+      ? new UntimedJob(job, alike)
+      : new TimedJob(job, alike);
   }
 
   private shared(job: Job): Alike {
