@@ -18,6 +18,7 @@ import { historyBench } from './history.js';
 import { isolationBench } from './isolation.js';
 import { circumstances, keep } from './kept.js';
 import { type Bench, HEAD, type Measured, notesOf, rowOf } from './measure.js';
+import { mirrorBench } from './mirror.js';
 import { needsBench } from './needs.js';
 import { policiesBench } from './policies.js';
 import { portalBench } from './portal.js';
@@ -40,6 +41,7 @@ const benches: Bench[] = [
   gridTreeBench,
   profileBench,
   queuedBench,
+  mirrorBench,
   simulateBench,
   historyBench,
   needsBench,

@@ -1,5 +1,8 @@
 /** How the benchmarks measure: several rounds, ours and the baseline in turn, medians, so that a noisy machine hurts both. */
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+
 /** One line of the report, and one object of `--json`. */
 export interface Result {
   name: string;
@@ -40,6 +43,17 @@ export const seconds = async (work: () => unknown): Promise<number> => {
   await work();
   return Number(process.hrtime.bigint() - start) / 1e9;
 };
+
+const MEGABYTE = 1024 * 1024;
+
+/** Megabytes of all objects that something still refers to. */
+export function livingMb(): number {
+  setFlagsFromString('--expose-gc');
+  const collectGarbage: () => void = runInNewContext('gc');
+  collectGarbage();
+  const { heapUsed, arrayBuffers } = process.memoryUsage();
+  return (heapUsed + arrayBuffers) / MEGABYTE;
+}
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);

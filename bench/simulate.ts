@@ -6,8 +6,6 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import { RandomStream } from '../src/core/index.js';
@@ -22,7 +20,7 @@ import { load } from '../src/simulator/simulate.js';
 import { MemorySink, ResultSink } from '../src/simulator/sink.js';
 import { countedWorld } from '../src/simulator/sites.js';
 import { scanTrace } from '../src/simulator/trace.js';
-import { type Bench, type Measured, sideBySide, sized } from './measure.js';
+import { type Bench, livingMb, type Measured, sideBySide, sized } from './measure.js';
 
 const ROUNDS = 5;
 const TRACE_JOBS = sized(28_481, 500);
@@ -35,7 +33,6 @@ const HUNDREDTH = MILLION / 100;
 /** Jobs of the deep queues. */
 const SHALLOW = sized(2_000, 100);
 const CROWD = sized(25_000, 200);
-const MEGABYTE = 1024 * 1024;
 
 const CLEANING = {
   processors: null,
@@ -111,16 +108,9 @@ const generatedRate = async (count: number): Promise<number> => (await generated
 
 /** Megabytes of generated jobs and their results. */
 async function megabytesOf(count: number): Promise<number> {
-  setFlagsFromString('--expose-gc');
-  const collectGarbage: () => void = runInNewContext('gc');
-  const living = (): number => {
-    collectGarbage();
-    const { heapUsed, arrayBuffers } = process.memoryUsage();
-    return (heapUsed + arrayBuffers) / MEGABYTE;
-  };
-  const before = living();
+  const before = livingMb();
   const kept = [(await generated(count)).kept];
-  const after = living();
+  const after = livingMb();
   // Until here it had to live.
   kept.length = 0;
   return after - before;
