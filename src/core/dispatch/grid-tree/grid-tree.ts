@@ -52,7 +52,7 @@ class GridTreePass implements DispatchPass {
   decide(plan: PlanBuilder): void {
     const tree = this.begin();
     tree.run();
-    const moved = [...tree.moved].filter((one) => one.claimed || isElsewhere(one)).sort(byPlace);
+    const moved = tree.moved.filter((one) => one.claimed || isElsewhere(one)).sort(byPlace);
     // Those that can start come first, should the plan be full before its end.
     for (const one of moved) if (one.claimed) this.move(plan, tree, one);
     for (const one of moved) if (!one.claimed) this.move(plan, tree, one);

@@ -123,7 +123,7 @@ export class LiveTree implements GridListener {
   /** Jobs that no site can take, at the root or above sites. */
   readonly nowhere = new Map<number, Eligibility>();
   /** Those of `jobs` that are or were elsewhere in this pass. */
-  readonly moved = new Set<TreeJob>();
+  readonly moved: TreeJob[] = [];
   /** How many of `jobs` are in meta-queues; the others are at the root or above sites. */
   inMeta = 0;
   /** By id; the root's is null. */
@@ -244,7 +244,7 @@ export class LiveTree implements GridListener {
 
   private forget(): void {
     this.madeOf = null;
-    this.moved.clear();
+    this.moved.length = 0;
     this.inMeta = 0;
     for (const each of [this.jobs, this.nowhere, this.schedulers, this.sites, this.places]) each.clear();
     for (const each of [this.classes, this.preferences, this.positions]) each.clear();
@@ -284,12 +284,16 @@ export class LiveTree implements GridListener {
     const { grid, touched, moved } = this;
     for (const node of [...this.schedulers.values(), ...[...this.sites.values()].map(({ leaf }) => leaf)])
       node.beginAnew();
-    for (const { job } of moved) touched.add(job.id);
     // A dry run may be of a job that the one before was of: it is restored once.
     const ids = new Set(touched);
     touched.clear();
-    moved.clear();
+    const back = moved.filter(({ job }) => !ids.has(job.id));
+    moved.length = 0;
     for (const id of ids) this.drop(id);
+    for (const one of back) {
+      this.takeOut(one.job.id);
+      this.beginAnew(one);
+    }
     for (const id of ids) {
       const at = grid.placeOf(id);
       const job = grid.job(id) as Job;
@@ -308,6 +312,7 @@ export class LiveTree implements GridListener {
       const one = this.jobs.get(id);
       if (one !== undefined) this.restore(one);
     }
+    for (const one of back) this.restore(one);
     return true;
   }
 
@@ -332,12 +337,27 @@ export class LiveTree implements GridListener {
     const one: TreeJob = { job, requirement, entry, eligibility, from, at: from, ...untouched };
     this.jobs.set(job.id, one);
     if (siteId !== null) this.inMeta++;
-    else if (from.schedulerId !== job.schedulerId) {
-      one.steps.push({ reason: ReasonCode.SCHEDULER_REMOVED });
-      this.moved.add(one);
-    }
+    this.beginAnew(one);
     this.count(this.classes, entry.requirement, 1);
     for (const preference of entry.preferences) this.count(this.preferences, preference, 1);
+  }
+
+  /** It is where the grid has it. */
+  private beginAnew(one: TreeJob): void {
+    const { job, from } = one;
+    one.at = from;
+    one.claimed = false;
+    one.balanced = 0;
+    one.block = null;
+    one.steps = [];
+    if (from.siteId === null && from.schedulerId !== job.schedulerId)
+      this.step(one, { reason: ReasonCode.SCHEDULER_REMOVED });
+  }
+
+  /** For the record. */
+  private step(one: TreeJob, step: TreeStep): void {
+    if (one.steps.length === 0) this.moved.push(one);
+    one.steps.push(step);
   }
 
   /** It is not in the tree any more. */
@@ -349,6 +369,11 @@ export class LiveTree implements GridListener {
     if (one.from.siteId !== null) this.inMeta--;
     this.count(this.classes, one.entry.requirement, -1);
     for (const preference of one.entry.preferences) this.count(this.preferences, preference, -1);
+    this.takeOut(id);
+  }
+
+  /** No scheduler has it any more. */
+  private takeOut(id: number): void {
     for (let scheduler: Scheduler | undefined = this.root; scheduler !== undefined; ) {
       const below = scheduler.unrestore(id);
       if (below === null) return;
@@ -478,20 +503,18 @@ export class LiveTree implements GridListener {
       send: (to, message) => this.pump.send(address, to, message),
       moved: (entry, _, to, reason, block) => {
         const one = this.jobs.get(entry.key) as TreeJob;
-        this.moved.add(one);
         const place = this.placeAt(to);
         one.at = place;
         one.block = block ?? null;
         // Of taking back and giving, the second counts.
         if (block !== undefined && (reason === 'BUTTERFLY' || reason === 'LOAD_BALANCE')) one.balanced++;
-        one.steps.push(stepTo(place, REASONS[reason]));
+        this.step(one, stepTo(place, REASONS[reason]));
         if (one.steps.length > STEPS_TOLD) one.steps.shift();
       },
       started: ({ id }) => {
         const one = this.jobs.get(Number(id)) as TreeJob;
-        this.moved.add(one);
         one.claimed = true;
-        one.steps.push(stepTo(one.at, ReasonCode.CLAIMED));
+        this.step(one, stepTo(one.at, ReasonCode.CLAIMED));
       },
     };
   }
