@@ -398,12 +398,21 @@ export class LiveTree implements GridListener {
     const preferences = this.kinds.preferencesOf(job.preferences);
     const originId = job.data?.originSiteId ?? null;
     const origin = originId === null ? null : (this.positions.get(originId) ?? null);
+    const { arrival } = this.grid;
+    // In one literal: V8 has no form in common for objects made of several, and each comparison would look its fields up.
     return {
-      ...{ id: String(job.id), key: job.id, owner: OWNER, requirement: ofClass, preferences, origin },
+      id: String(job.id),
+      key: job.id,
+      owner: OWNER,
+      requirement: ofClass,
+      preferences,
+      origin,
       group: groupOf(requirement, longerThanS, preferences, origin === null ? null : originId),
       // Never -0, which makes every comparison one of fractions.
       rank: 0 - job.boost,
-      ...{ sequence: this.grid.arrival.since(job), turn: this.grid.arrival.turn(job), moves: job.treeMoves },
+      sequence: arrival.since(job),
+      turn: arrival.turn(job),
+      moves: job.treeMoves,
     };
   }
 
