@@ -4,10 +4,12 @@
  */
 import { distanceKm } from './machines.js';
 import type { Address, Block, Entry, LeafView } from './messages.js';
-import { type Gain, Place, powerOf, type Taker } from './selection.js';
+import { type Gain, isChoosy, Place, powerOf, type Taker } from './selection.js';
 
 /** Answers for groups that may have no request any more. */
 const GAINS_KEPT = 10_000;
+
+const NO_GAIN: Gain = { conditions: 0, distanceKm: Infinity };
 
 /** A child's channel, bound to one of ours. */
 export class Branch implements Taker {
@@ -41,6 +43,7 @@ export class Branch implements Taker {
 
   /** The most conditions that hold at a leaf below, and the least distance to one: all of them have the bag. */
   gain(sample: Entry): Gain {
+    if (!isChoosy(sample)) return NO_GAIN;
     let gain = this.gains.get(sample.group);
     if (gain === undefined) {
       gain = { conditions: 0, distanceKm: Infinity };

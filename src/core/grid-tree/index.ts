@@ -11,7 +11,7 @@ export {
   type Need,
   type QueueLoad,
 } from './hybrid.js';
-export { Leaf } from './leaf.js';
+export { LEAF_PORT, Leaf } from './leaf.js';
 export {
   distanceKm,
   kindKey,

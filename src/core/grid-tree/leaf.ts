@@ -17,7 +17,7 @@ import {
 } from './messages.js';
 
 /** A leaf's only channel. */
-const PORT = 1;
+export const LEAF_PORT = 1;
 
 interface Kind {
   kind: MachineKind;
@@ -185,7 +185,7 @@ export class Leaf {
       }
     } else if (this.wantsWork && !this.asked) {
       this.asked = true;
-      this.effects.send(this.parent, { kind: 'RFC', port: PORT });
+      this.effects.send(this.parent, { kind: 'RFC', port: LEAF_PORT });
     }
   }
 
@@ -253,7 +253,7 @@ export class Leaf {
     const bag: string[] = [];
     for (const [key, { able }] of this.classes) if (able !== null) bag.push(key);
     if (bag.length === 0) {
-      if (this.told !== null) this.effects.send(parent, { kind: 'CHANNEL_GONE', port: PORT });
+      if (this.told !== null) this.effects.send(parent, { kind: 'CHANNEL_GONE', port: LEAF_PORT });
       this.told = null;
       this.asked = false;
       return;
@@ -268,7 +268,7 @@ export class Leaf {
     const view = JSON.stringify(leaves);
     if (sameBag && told.power === power && told.view === view) return;
     this.told = { bag, power, view };
-    this.effects.send(parent, { kind: 'CHANNEL', port: PORT, bag: sameBag ? null : bag, power, leaves });
+    this.effects.send(parent, { kind: 'CHANNEL', port: LEAF_PORT, bag: sameBag ? null : bag, power, leaves });
   }
 
   private view(): LeafView {

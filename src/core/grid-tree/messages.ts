@@ -150,7 +150,7 @@ export type OwnerMessage =
 export type Message = TreeMessage | OwnerMessage;
 
 /** What a branch was due when it asked. */
-export interface Block {
+export type Block = {
   /** Of the branch, and of all. */
   power: number;
   totalPower: number;
@@ -158,7 +158,7 @@ export interface Block {
   waiting: number;
   share: number;
   had: number;
-}
+};
 
 /** What a state machine answers with; the carrier sees to it. */
 export interface Effects {

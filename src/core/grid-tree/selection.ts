@@ -103,7 +103,8 @@ export class Place {
 }
 
 /** What likes nothing and comes from nowhere is as well off here as there. */
-const isChoosy = ({ preferences, origin }: Entry): boolean => preferences.length > 0 || origin !== null;
+export const isChoosy = ({ preferences, origin }: Entry): boolean =>
+  preferences.length > 0 || origin !== null;
 
 /** Where it is, or belongs: the number of those before it. */
 export function position(sorted: readonly Entry[], entry: Entry): number {

@@ -17,7 +17,7 @@ import {
   type PlanBuilder,
   type Why,
 } from '../policy.js';
-import { LiveTree, type TreeJob } from './live-tree.js';
+import { LiveTree, type SiteTerms, type TreeJob } from './live-tree.js';
 import { type Rules, schema } from './rules.js';
 import { viewOf } from './view.js';
 
@@ -126,19 +126,19 @@ class GridTreePass implements DispatchPass {
     }
     const { job, from, at, claimed, balanced } = one;
     const { siteId, schedulerId } = at;
-    const move = {
+    const about = {
       jobId: job.id,
       from: from.siteId,
       priority: 0,
       reason: one.steps.at(-1)?.reason as ReasonCode,
       explanation: this.explain(tree, one),
-      ...(balanced > 0 ? { treeMoves: job.treeMoves + balanced } : {}),
     };
-    const to: Pick<Move, 'to' | 'queue'> =
+    const move: Move =
       siteId === null
-        ? { to: schedulerId, queue: 'SCHEDULER' }
-        : { to: siteId, queue: claimed ? 'LOCAL' : 'META' };
-    plan.move({ ...move, ...to } as Move);
+        ? { ...about, to: schedulerId, queue: 'SCHEDULER' }
+        : { ...about, to: siteId, queue: claimed ? 'LOCAL' : 'META' };
+    if (balanced > 0) move.treeMoves = job.treeMoves + balanced;
+    plan.move(move);
   }
 
   private explain(tree: LiveTree, one: TreeJob): DispatchExplanation {
@@ -151,7 +151,7 @@ class GridTreePass implements DispatchPass {
       candidates: at.siteId === null ? [] : [at.siteId],
       ineligible: eligibility.ineligible,
       level: null,
-      priorityTerms: block && { ...block },
+      priorityTerms: block,
       path: steps,
     };
   }
@@ -160,20 +160,18 @@ class GridTreePass implements DispatchPass {
     const group = tree.groupOf(one);
     let found = this.terms.get(group);
     if (found === undefined) {
-      const { grid } = this.look;
-      const gains = one.eligibility.siteIds.flatMap((siteId) => {
-        const gain = tree.gainAt(siteId, one);
-        return gain === null ? [] : [{ siteId, ...gain }];
-      });
-      found = {
-        sites: gains.map(({ siteId }) => siteId),
-        terms: {
-          unmet: gains.map(({ unmet }) => unmet),
-          distanceKm: gains.map(({ distanceKm }) => distanceKm),
-          power: gains.map(({ power }) => power),
-          waiting: gains.map(({ siteId }) => grid.siteEntry(siteId).meta.length),
-        },
-      };
+      const sites: number[] = [];
+      const terms: Record<keyof SiteTerms, number[]> = { unmet: [], distanceKm: [], power: [], waiting: [] };
+      for (const siteId of one.eligibility.siteIds) {
+        const there = tree.termsAt(siteId, one);
+        if (there === null) continue;
+        sites.push(siteId);
+        terms.unmet.push(there.unmet);
+        terms.distanceKm.push(there.distanceKm);
+        terms.power.push(there.power);
+        terms.waiting.push(there.waiting);
+      }
+      found = { sites, terms };
       this.terms.set(group, found);
     }
     return found;

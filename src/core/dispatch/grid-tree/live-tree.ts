@@ -28,6 +28,7 @@ import {
   DEFAULT_ROOT_RULES,
   type Effects,
   type Entry,
+  LEAF_PORT,
   Leaf,
   type Message,
   type MoveReason,
@@ -94,6 +95,18 @@ export interface TreeJob {
   steps: TreeStep[];
   /** The block that it came with last. */
   block: Block | null;
+}
+
+/** What a job finds at a site. */
+export interface SiteTerms {
+  /** How many of its preferences do not hold there. */
+  unmet: number;
+  /** From where it was submitted; 0: nobody knows. */
+  distanceKm: number;
+  /** Of the branch. */
+  power: number;
+  /** Jobs in the meta-queue. */
+  waiting: number;
 }
 
 /** A leaf, and what is free there in the mind of the pass. */
@@ -205,18 +218,18 @@ export class LiveTree implements GridListener {
     this.madeOf = madeOf;
   }
 
-  /**
-   * What a job finds at a site: how many of its preferences do not hold there, how far it is from where the job was submitted (0: nobody
-   * knows), and the power of the branch; null: the machines there cannot run it.
-   */
-  gainAt(siteId: number, { entry }: TreeJob): Record<'unmet' | 'distanceKm' | 'power', number> | null {
+  /** What a job finds at a site; null: the machines there cannot run it. */
+  termsAt(siteId: number, { entry }: TreeJob): SiteTerms | null {
     const site = this.sites.get(siteId);
-    const { key } = entry.requirement;
-    const branch = site?.parent.channels.of(site.leaf.id).find((each) => each.fits(key));
-    if (branch === undefined) return null;
+    const branch = site?.parent.channels.find(site.leaf.id, LEAF_PORT);
+    if (site === undefined || !branch?.fits(entry.requirement.key)) return null;
     const { conditions, distanceKm } = branch.gain(entry);
-    const unmet = entry.preferences.length - conditions;
-    return { unmet, distanceKm: distanceKm === Infinity ? 0 : distanceKm, power: branch.power };
+    return {
+      unmet: entry.preferences.length - conditions,
+      distanceKm: distanceKm === Infinity ? 0 : distanceKm,
+      power: branch.power,
+      waiting: site.entry.meta.length,
+    };
   }
 
   /** Jobs of one group are the same for all that is decided but order. */
