@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { MetaQueue, MetaQueues } from '../../src/core/dispatch/diana/meta-queues.js';
 import { comingOf, SiteQueues } from '../../src/core/dispatch/diana/pass-queues.js';
 import { type Job, Shares, Traffic } from '../../src/core/index.js';
-import { effectivePriority } from '../../src/core/model.js';
+import { cpusOf, effectivePriority } from '../../src/core/model.js';
 import { workOf } from '../../src/core/terms/power.js';
 import {
   levelOf,
@@ -273,8 +273,10 @@ describe('meta-queues', () => {
           expect(prospect.workAhead).toBeCloseTo(work, 6);
           for (const job of more) {
             const { standing, workAhead } = queues.prospect([job], comingOf([job]));
-            const alone = { order: standing.order, workAhead };
-            expect(queues.findsAlone(job, shares.of(job.userId))).toEqual(alone);
+            const finds = { order: [], workAhead: [] };
+            const alone = { job, processors: cpusOf(job), quota: shares.of(job.userId) };
+            queues.findsAlone(alone, finds, 0);
+            expect(finds).toEqual({ order: [standing.order], workAhead: [workAhead] });
           }
         }
       }),

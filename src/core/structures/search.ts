@@ -9,3 +9,15 @@ export function countFirst(length: number, comesFirst: (i: number) => boolean): 
   }
   return low;
 }
+
+/** How many of the numbers, which ascend, are no more than this: for questions put so often that a call for each step would be what they cost. */
+export function countUpTo(numbers: readonly number[], most: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((numbers[middle] as number) <= most) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -11,7 +11,7 @@ import { Shares } from '../../data/shares.js';
 import { Traffic } from '../../data/traffic.js';
 import type { SiteEntry } from '../../grid/grid.js';
 import type { Requirement } from '../../grid/requirements.js';
-import type { DispatchExplanation, Job, Move } from '../../model.js';
+import { cpusOf, type DispatchExplanation, type Job, type Move } from '../../model.js';
 import { ReasonCode } from '../../reasons.js';
 import { type Eligibility, EligibleSites, longestAt, whyNotUp } from '../../resources/eligibility.js';
 import { congestionOf } from '../../terms/congestion.js';
@@ -102,6 +102,8 @@ class DianaPass implements DispatchPass {
   /** By position of the site. */
   private readonly metaQueues: readonly MetaQueue[];
   private readonly passed: PassedJobs;
+  /** Of one job, while it is placed: by eligible site. */
+  private readonly workAhead: number[] = [];
 
   constructor(
     private readonly look: DispatchLook,
@@ -307,14 +309,12 @@ class DianaPass implements DispatchPass {
     queues: readonly SiteQueues[],
   ): { index: number; priority: number; explanation: DispatchExplanation } {
     const ratio = this.history.ratioOf(job);
-    const quota = this.shares.of(job.userId);
+    const alone = { job, processors: cpusOf(job), quota: this.shares.of(job.userId) };
     const priority: number[] = new Array(indices.length);
-    const workAhead: number[] = new Array(indices.length);
-    for (let i = 0; i < indices.length; i++) {
-      const finds = (queues[indices[i] as number] as SiteQueues).findsAlone(job, quota);
-      priority[i] = finds.order;
-      workAhead[i] = finds.workAhead;
-    }
+    const workAhead = this.workAhead;
+    const finds = { order: priority, workAhead };
+    for (let i = 0; i < indices.length; i++)
+      (queues[indices[i] as number] as SiteQueues).findsAlone(alone, finds, i);
     const costs = this.costs.of(job, requirement, ratio.computation, indices, workAhead);
     const { total } = costs;
     const origin = job.data === null ? -1 : siteIds.indexOf(job.data.originSiteId ?? Number.NaN);

@@ -10,7 +10,7 @@ import type { SiteEntry } from '../../grid/grid.js';
 import type { Requirement } from '../../grid/requirements.js';
 import { cpusOf, effectivePriority, type Job } from '../../model.js';
 import { ExactSum, ExactSums } from '../../structures/exact-sum.js';
-import { countFirst } from '../../structures/search.js';
+import { countFirst, countUpTo } from '../../structures/search.js';
 import { workOf } from '../../terms/power.js';
 import {
   boosted,
@@ -59,6 +59,19 @@ export function comingOf(jobs: readonly Job[]): Coming {
 
 const NOBODY = comingOf([]);
 
+/** A job that comes alone. */
+export interface Single {
+  readonly job: Job;
+  readonly processors: number;
+  readonly quota: number;
+}
+
+/** What it would find at several sites: see `Prospect`. */
+export interface Finds {
+  readonly order: number[];
+  readonly workAhead: number[];
+}
+
 /** A user with jobs in the meta-queue. */
 interface Owner {
   readonly userId: number;
@@ -80,7 +93,7 @@ export class SiteQueues {
   meta: number;
   private readonly groups = new Map<string, Held>();
   private readonly owners = new Map<number, Owner>();
-  /** The same, by id where the sum of their quotas is known, nearly so where it is not. */
+  /** The same, by id. */
   private readonly byId: Owner[] = [];
   private processors = 0;
   /** The sum of the users' quotas; null: not known now. */
@@ -88,8 +101,8 @@ export class SiteQueues {
   /** Groups without boost: their order stays as it is when others come (terms/quota.ts). */
   private readonly plain: Ranking<Held>;
   private readonly lifted = new Set<Held>();
-  /** Levels of the local queue's jobs, from the highest down, and their work until there; null: not known now. */
-  private ahead: { levels: readonly number[]; works: readonly number[] } | null = null;
+  /** Levels of the local queue's jobs, from the highest down, with a minus, and their work until there; null: not known now. */
+  private ahead: { depths: readonly number[]; works: readonly number[] } | null = null;
   private readonly fed: { level: number; work: number }[] = [];
   /** Of work, while it is added up. */
   private readonly sum = new ExactSums(1);
@@ -123,28 +136,34 @@ export class SiteQueues {
       if (other.order < standing.order) standing = other;
     }
     const inMeta = this.aheadOf(standing, coming, all);
-    const inLocal = this.localAhead(standing.order, jobs[0] as Job);
+    const inLocal = this.localJobs(standing.order);
+    // With the site's own scheduler nobody goes before what waits there.
+    const there = waitingThere(this.entry, this.now, jobs[0] as Job);
     return {
       standing,
       ...all,
-      jobsAhead: inLocal.jobs + inMeta.jobs,
-      workAhead: inLocal.work + inMeta.work,
+      jobsAhead: there.jobs + inLocal + inMeta.jobs,
+      workAhead: there.cpuWork + this.localWork(inLocal) + inMeta.work,
     };
   }
 
-  /** The order and the work ahead that `prospect` has for a job that comes alone: each site is asked for them for each new job. */
-  findsAlone(job: Job, quota: number): { order: number; workAhead: number } {
+  /**
+   * The order and the work ahead that `prospect` has for a job that comes alone: each site is asked for them for each new job. So they
+   * are put into columns, and no objects are made.
+   */
+  findsAlone({ job, processors, quota }: Single, finds: Finds, at: number): void {
     const { userId, boost } = job;
     const { by } = this;
-    const processors = cpusOf(job);
     const owner = this.owners.get(userId);
     const userJobs = owner === undefined ? 1 : owner.jobs + 1;
     const quotas = owner === undefined ? this.sumOfQuotas() + quota : this.sumOfQuotas();
     const threshold = thresholdOf(quota, quotas, this.processors + processors, processors);
     const order = boosted(by.priority(userJobs, threshold, processors), boost);
-    const inLocal = this.localAhead(order, job);
-    if (boost !== 0 || this.lifted.size > 0)
-      return { order, workAhead: this.prospect([job], comingOf([job])).workAhead };
+    finds.order[at] = order;
+    if (boost !== 0 || this.lifted.size > 0) {
+      finds.workAhead[at] = this.prospect([job], comingOf([job])).workAhead;
+      return;
+    }
     const demand = by.demand(userJobs, processors, quota);
     let less: ExactSums | null = null;
     if (owner !== undefined)
@@ -155,7 +174,8 @@ export class SiteQueues {
         less ??= this.nothing();
         less.addSums(0, held.work.sums, 0, 1, -1);
       }
-    return { order, workAhead: inLocal.work + this.plain.workOf(this.plain.firstTo(demand), less) };
+    const inLocal = waitingThere(this.entry, this.now, job).cpuWork + this.localWork(this.localJobs(order));
+    finds.workAhead[at] = inLocal + this.plain.workOf(this.plain.firstTo(demand), less);
   }
 
   /** How each of `jobs` would stand with `coming`. */
@@ -235,15 +255,14 @@ export class SiteQueues {
     return { jobs: jobs + plain.jobsOf(first), work: plain.workOf(first, others) };
   }
 
-  /** Of the local queue: the jobs with at least the level. What waits with the site's own scheduler is as `job` finds it. */
-  private localAhead(order: number, job: Job): { jobs: number; work: number } {
+  /** Of the local queue: the jobs with at least the level, and their work. */
+  private localJobs(order: number): number {
     this.ahead ??= this.sortLocal();
-    const { levels, works } = this.ahead;
-    const level = levelOf(order);
-    const jobs = countFirst(levels.length, (i) => (levels[i] as number) >= level);
-    // With the site's own scheduler nobody goes before it.
-    const there = waitingThere(this.entry, this.now, job);
-    return { jobs: there.jobs + jobs, work: there.cpuWork + (jobs === 0 ? 0 : (works[jobs - 1] as number)) };
+    return countUpTo(this.ahead.depths, -levelOf(order));
+  }
+
+  private localWork(jobs: number): number {
+    return jobs === 0 ? 0 : (this.ahead?.works[jobs - 1] as number);
   }
 
   /** A sum of nothing yet; valid until it is asked for again. */
@@ -276,7 +295,7 @@ export class SiteQueues {
     if (owner === undefined) {
       owner = { userId, quota: this.shares.of(userId), jobs: 0, groups: [] };
       this.owners.set(userId, owner);
-      this.byId.push(owner);
+      this.byId.splice(this.placeOf(userId), 0, owner);
       this.quotas = null;
     }
     return owner;
@@ -300,7 +319,7 @@ export class SiteQueues {
     this.lifted.delete(held);
     if (owner.groups.length > 0) return;
     this.owners.delete(owner.userId);
-    this.byId.splice(this.byId.indexOf(owner), 1);
+    this.byId.splice(this.placeOf(owner.userId), 1);
     this.quotas = null;
   }
 
@@ -309,17 +328,21 @@ export class SiteQueues {
     held.demand = this.by.demand(owner.jobs, processors, owner.quota);
   }
 
+  /** Of the user among the owners, by id. */
+  private placeOf(userId: number): number {
+    return countFirst(this.byId.length, (i) => (this.byId[i] as Owner).userId < userId);
+  }
+
   private sumOfQuotas(): number {
     if (this.quotas === null) {
       this.quotas = 0;
       // In an order of its own, so that the sum does not depend on who came first.
-      this.byId.sort((a, b) => a.userId - b.userId);
       for (const { quota } of this.byId) this.quotas += quota;
     }
     return this.quotas;
   }
 
-  private sortLocal(): { levels: number[]; works: number[] } {
+  private sortLocal(): { depths: number[]; works: number[] } {
     const { queue } = this.entry;
     const jobs = [...this.fed];
     for (const slot of queue.slots()) {
@@ -332,6 +355,6 @@ export class SiteQueues {
       sum += work;
       return sum;
     });
-    return { levels: jobs.map(({ level }) => level), works };
+    return { depths: jobs.map(({ level }) => -level), works };
   }
 }

@@ -1,6 +1,6 @@
 /** The quota groups of a meta-queue in order of what they demand, and what the first so many of them add up to. */
 import { type ExactSum, ExactSums } from '../../structures/exact-sum.js';
-import { countFirst } from '../../structures/search.js';
+import { countUpTo } from '../../structures/search.js';
 
 /** A group that is ranked. It changes only while it is taken out. */
 export interface Demanding {
@@ -58,7 +58,7 @@ export class Ranking<G extends Demanding> {
 
   /** How many groups demand no more than this. */
   firstTo(demand: number): number {
-    return countFirst(this.demands.length, (i) => (this.demands[i] as number) <= demand);
+    return countUpTo(this.demands, demand);
   }
 
   /** Jobs of the first so many groups. */
