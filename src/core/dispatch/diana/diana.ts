@@ -104,6 +104,7 @@ class DianaPass implements DispatchPass {
   private readonly passed: PassedJobs;
   /** Of one job, while it is placed: by eligible site. */
   private readonly workAhead: number[] = [];
+  private readonly elsewhere = new Map<number, number[]>();
 
   constructor(
     private readonly look: DispatchLook,
@@ -330,14 +331,14 @@ class DianaPass implements DispatchPass {
     priorityTerms.computation = ratio.computation;
     priorityTerms.dataIntensive = ratio.dataIntensive;
     priorityTerms.runs = ratio.runs;
-    const elsewhere = origin === -1 ? null : indices.map((_, i) => (i === origin ? 0 : 1));
+    const elsewhere = origin === -1 ? null : this.elsewhereOf(origin, indices.length);
     return {
       index: indices[at] as number,
       priority: levelOf(standing.priority),
       explanation: {
         sites: siteIds,
         terms: {
-          ...(stays ? { waits: indices.map((_, i) => (i === origin ? 0 : 1)) } : {}),
+          ...(stays && elsewhere !== null ? { waits: elsewhere } : {}),
           total,
           ...(elsewhere === null ? {} : { elsewhere }),
           network: costs.network,
@@ -353,6 +354,17 @@ class DianaPass implements DispatchPass {
         ...this.costs.imageOf(job),
       },
     };
+  }
+
+  /** 0 for the site at this position, 1 for each other of so many; shared by all jobs. */
+  private elsewhereOf(origin: number, sites: number): readonly number[] {
+    let known = this.elsewhere.get(origin);
+    if (known?.length !== sites) {
+      known = new Array<number>(sites).fill(1);
+      known[origin] = 0;
+      this.elsewhere.set(origin, known);
+    }
+    return known;
   }
 
   /** As the sites' queues are now, by position of the site. */
