@@ -361,8 +361,7 @@ export class Scheduler {
     this.lessRuns = false;
     if (this.parent === null) return;
     const back: Entry[] = [];
-    for (const [key, groups] of this.unassigned.classes)
-      if (!this.channels.has(key)) back.push(...[...groups.values()].flat());
+    for (const [key, group] of this.unassigned.groups) if (!this.channels.has(key)) back.push(...group);
     for (const { key } of back.sort(inOrder)) {
       this.forgetOne(this.held.get(key) as Held);
       this.returned.push(key);
@@ -491,7 +490,7 @@ export class Scheduler {
   /** Gives out what nobody below has, ahead of later requests that were given out: it came back, or has come to be wanted earlier. */
   giveAhead(): void {
     if (!this.rules.fallback) return;
-    const groups = [...this.unassigned.classes.values()].flatMap((groups) => [...groups.values()]);
+    const groups = [...this.unassigned.groups.values()];
     groups.sort((a, b) => inOrder(a[0] as Entry, b[0] as Entry));
     for (const group of groups) {
       for (let left = group.length; left > 0; left--) {

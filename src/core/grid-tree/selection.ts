@@ -28,10 +28,10 @@ export function powerOf(takers: readonly { power: number }[]): number {
 /** For `lastOf`. */
 const ANY_CLASS = { fits: () => true };
 
-/** Requests at one place, by class and, unless it is `plain`, by group; each in order of service. */
+/** Requests at one place, by group, or where it is `plain` by class, of which groups are parts; each in order of service. */
 export class Place {
-  /** By key of the class, then by group; where it is plain, all of a class are one group. */
-  readonly classes = new Map<string, Map<string, Entry[]>>();
+  /** Not by class and in it by group: most classes have one group, often of one job, and a map of its own costs more than the rest. */
+  readonly groups = new Map<string, Entry[]>();
   size = 0;
   /** How many of them are better off at one branch than at another, as far as `gain` tells. */
   choosy = 0;
@@ -51,15 +51,9 @@ export class Place {
     if (isChoosy(entry)) this.choosy++;
     const { knownLast } = this;
     if (knownLast === null || (knownLast !== undefined && before(knownLast, entry))) this.knownLast = entry;
-    const { key } = entry.requirement;
-    let groups = this.classes.get(key);
-    if (groups === undefined) {
-      groups = new Map();
-      this.classes.set(key, groups);
-    }
     const name = this.groupOf(entry);
-    const group = groups.get(name);
-    if (group === undefined) groups.set(name, [entry]);
+    const group = this.groups.get(name);
+    if (group === undefined) this.groups.set(name, [entry]);
     else if (before(group.at(-1) as Entry, entry)) group.push(entry);
     else group.splice(position(group, entry), 0, entry);
   }
@@ -69,36 +63,35 @@ export class Place {
     this.size--;
     if (isChoosy(entry)) this.choosy--;
     if (entry.key === this.knownLast?.key) this.knownLast = undefined;
-    const groups = this.classes.get(entry.requirement.key) as Map<string, Entry[]>;
     const name = this.groupOf(entry);
-    const group = groups.get(name) as Entry[];
+    const group = this.groups.get(name) as Entry[];
     if (group.length > 1) {
       if (group[0]?.key === entry.key) group.shift();
       else group.splice(position(group, entry), 1);
       return;
     }
-    groups.delete(name);
-    if (groups.size === 0) this.classes.delete(entry.requirement.key);
+    this.groups.delete(name);
   }
 
   /** Groups of the classes that the taker can run. */
   *groupsFor(taker: Pick<Taker, 'fits'>): Iterable<readonly Entry[]> {
-    for (const [key, groups] of this.classes) if (taker.fits(key)) yield* groups.values();
+    for (const group of this.groups.values())
+      if (taker.fits((group[0] as Entry).requirement.key)) yield group;
   }
 
   *entries(): Iterable<Entry> {
-    for (const groups of this.classes.values()) for (const group of groups.values()) yield* group;
+    for (const group of this.groups.values()) yield* group;
   }
 
   clear(): void {
-    this.classes.clear();
+    this.groups.clear();
     this.size = 0;
     this.choosy = 0;
     this.knownLast = null;
   }
 
   private groupOf(entry: Entry): string {
-    return this.plain ? '' : entry.group;
+    return this.plain ? entry.requirement.key : entry.group;
   }
 }
 
@@ -168,12 +161,9 @@ export function collect<T extends Taker>(
     const better: Group<T>[] = [];
     for (const from of others) {
       if (from.place.choosy === 0) continue;
-      for (const [key, groups] of from.place.classes) {
-        if (!asked.fits(key)) continue;
-        for (const entries of groups.values()) {
-          const sample = entries[0] as Entry;
-          if (isBetter(asked.gain(sample), from.gain(sample))) better.push({ entries, from });
-        }
+      for (const entries of from.place.groupsFor(asked)) {
+        const sample = entries[0] as Entry;
+        if (isBetter(asked.gain(sample), from.gain(sample))) better.push({ entries, from });
       }
     }
     takeFirst(better, lacks, 'BUTTERFLY', movable, block);
