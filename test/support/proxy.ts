@@ -67,14 +67,21 @@ export async function watchedWay(url: string): Promise<WatchedWay> {
     let told = Promise.resolve();
     upstream.on('data', (data) => {
       rest = Buffer.concat([rest, data]);
-      while (rest.length >= 5 && rest.length >= 1 + rest.readInt32BE(1)) {
-        const message = rest.subarray(0, 1 + rest.readInt32BE(1));
-        rest = rest.subarray(message.length);
-        const type = String.fromCharCode(message[0] as number);
-        if (type === 'K') pid = message.readInt32BE(5);
-        const mayWait = type === 'Z' && message[5] === 'T'.charCodeAt(0);
-        told = told.then(() => (mayWait ? look(pid) : undefined)).then(() => void client.write(message));
+      let [from, end] = [0, 0];
+      const tell = (before: () => Promise<void> | undefined): void => {
+        const messages = rest.subarray(from, end);
+        from = end;
+        told = told.then(before).then(() => void client.write(messages));
+      };
+      while (rest.length >= end + 5 && rest.length >= end + 1 + rest.readInt32BE(end + 1)) {
+        const at = end;
+        end += 1 + rest.readInt32BE(at + 1);
+        const type = String.fromCharCode(rest[at] as number);
+        if (type === 'K') pid = rest.readInt32BE(at + 5);
+        if (type === 'Z' && rest[at + 5] === 'T'.charCodeAt(0)) tell(() => look(pid));
       }
+      if (end > from) tell(() => undefined);
+      rest = rest.subarray(end);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
