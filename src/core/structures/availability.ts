@@ -8,7 +8,7 @@
  * power of two below it, so whole parts of the future that have none of the length are passed over in one step, and the others are
  * looked at row by row. The sums are worked out when they are needed, of the chunks that have changed since.
  *
- * With R rows in chunks of 32:
+ * With R rows in chunks of 128:
  *
  *   add       log R, and a step for each chunk that lies in between
  *   earliest  log R, and as much again for each opening for the power of two that is none for the amount
@@ -16,8 +16,11 @@
  * The last row holds for ever.
  */
 
-/** Rows of a chunk at most. */
-const CHUNK = 32;
+/** Rows of a chunk at most: to move them costs less than to keep the sums of many chunks. */
+const CHUNK = 128;
+
+/** Rows that are over lie there until there are so many. */
+const FORGOTTEN_AT_ONCE = 8;
 
 /** The openings for one power of two: by node, and behind the nodes by chunk. */
 interface Sums {
@@ -42,6 +45,8 @@ export class Availability {
   /** By node, and behind the nodes by chunk: the levels whose sums hold, as bits. */
   private known = new Int32Array(2);
   private readonly levels: (Sums | undefined)[] = [];
+  /** What the last `beginRow` has found or made. */
+  private begun = 0;
 
   constructor(free: number) {
     this.times[0] = Number.NEGATIVE_INFINITY;
@@ -54,25 +59,25 @@ export class Availability {
   /** `amount` more (below 0: less) is free from `from` until `to`. */
   add(from: number, to: number, amount: number): void {
     if (!(from < to) || amount === 0) return;
-    let position = this.beginRow(from);
     if (to !== Infinity) this.beginRow(to);
+    let position = this.beginRow(from);
+    let first = this.begun;
     const { times, free, firsts, order, counts, chunks } = this;
-    // To make room for the other row the chunk may have been halved.
-    if ((firsts[position + 1] as number) <= from) position++;
     for (; position < chunks && (firsts[position] as number) < to; position++) {
       const chunk = order[position] as number;
       this.changed(position);
-      const reachesIn = (firsts[position] as number) < from;
-      if (!reachesIn && (firsts[position + 1] as number) <= to) {
+      const begin = chunk * CHUNK;
+      if (first === -1) first = begin;
+      if (first === begin && (firsts[position + 1] as number) <= to)
         this.bias[chunk] = (this.bias[chunk] as number) + amount;
-        continue;
+      else {
+        const end = begin + (counts[chunk] as number);
+        let row = first;
+        for (; row < end && (times[row] as number) < to; row++) free[row] = (free[row] as number) + amount;
+        if (row < end) this.dropIfSame(chunk, row);
+        if (first > begin) this.dropIfSame(chunk, first);
       }
-      const first = reachesIn ? this.rowOf(chunk, from) : chunk * CHUNK;
-      const end = chunk * CHUNK + (counts[chunk] as number);
-      let row = first;
-      for (; row < end && (times[row] as number) < to; row++) free[row] = (free[row] as number) + amount;
-      if (row < end) this.dropIfSame(chunk, row);
-      if (reachesIn) this.dropIfSame(chunk, first);
+      first = -1;
     }
   }
 
@@ -148,21 +153,37 @@ export class Availability {
       : (this.firsts[position + 1] as number);
   }
 
-  /** Instants before this one will not be asked for any more. */
+  /** Instants before this one will not be asked for any more: what is asked for mostly is to be near the first row. */
   forget(before: number): void {
     const position = this.positionOf(before);
-    if (position < 8 || position * 2 < this.chunks) return;
-    const { order } = this;
-    const kept = this.chunks - position;
-    const dropped = order.slice(0, position);
-    order.copyWithin(0, position, this.chunks);
+    if (position > 0) this.dropChunks(position);
+    const { times, free, counts } = this;
+    const chunk = this.order[0] as number;
+    const begin = chunk * CHUNK;
+    const row = this.rowOf(chunk, before);
+    if (row - begin < FORGOTTEN_AT_ONCE) return;
+    const end = begin + (counts[chunk] as number);
+    times.copyWithin(begin, row, end);
+    free.copyWithin(begin, row, end);
+    times[begin] = Number.NEGATIVE_INFINITY;
+    counts[chunk] = end - row;
+    this.changed(0);
+  }
+
+  /** Drops the first chunks. */
+  private dropChunks(dropped: number): void {
+    const { order, firsts } = this;
+    const kept = this.chunks - dropped;
+    const free = order.slice(0, dropped);
+    order.copyWithin(0, dropped, this.chunks);
     // Chunks that are not in use stand behind those that are.
-    order.set(dropped, kept);
-    this.firsts.copyWithin(0, position, this.chunks + 1);
-    this.firsts[0] = Number.NEGATIVE_INFINITY;
+    order.set(free, kept);
+    firsts.copyWithin(0, dropped, this.chunks + 1);
+    firsts[0] = Number.NEGATIVE_INFINITY;
     this.times[(order[0] as number) * CHUNK] = Number.NEGATIVE_INFINITY;
     this.chunks = kept;
-    this.known.fill(0);
+    this.known.fill(0, 0, this.leaves);
+    this.changed(0);
   }
 
   // ---- rows ----
@@ -180,11 +201,17 @@ export class Availability {
     return low;
   }
 
-  /** The row of the chunk that holds at the instant. */
+  /** The row of the chunk that holds at the instant. Most ask for what is near, and so it goes in steps that double first. */
   private rowOf(chunk: number, time: number): number {
     const { times } = this;
     let low = chunk * CHUNK;
-    let high = low + (this.counts[chunk] as number);
+    const end = low + (this.counts[chunk] as number);
+    let high = low + 1;
+    for (let step = 1; high < end && (times[high] as number) <= time; step *= 2) {
+      low = high;
+      high += step;
+    }
+    if (high > end) high = end;
     while (high - low > 1) {
       const middle = (low + high) >>> 1;
       if ((times[middle] as number) <= time) low = middle;
@@ -193,11 +220,12 @@ export class Availability {
     return low;
   }
 
-  /** Makes a row that begins at the instant, unless there is one; the position of its chunk. */
+  /** Makes a row that begins at the instant, unless there is one; the position of its chunk. `begun` is the row. */
   private beginRow(time: number): number {
     let position = this.positionOf(time);
     let chunk = this.order[position] as number;
     let row = this.rowOf(chunk, time);
+    this.begun = row;
     if (this.times[row] === time) return position;
     if (this.counts[chunk] === CHUNK) {
       this.halve(position);
@@ -214,6 +242,7 @@ export class Availability {
     }
     times[row + 1] = time;
     free[row + 1] = free[row] as number;
+    this.begun = row + 1;
     this.counts[chunk] = (this.counts[chunk] as number) + 1;
     return position;
   }
