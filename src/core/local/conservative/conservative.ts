@@ -61,20 +61,20 @@ export const conservative = localKind({
 function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
   const { entry, now } = pass;
   const before = Promises.of(pass.grid, entry);
-  const cameFree = before !== null && (before.someLeft || before.incomplete || moreRoom(pass, before));
   const roomKept = pass.kept.length > 0;
-  const heldOtherwise = before !== null && (before.room.held ?? 0) !== heldIn(pass);
-  const compress = heldOtherwise || roomKept || (pass.compress ?? cameFree);
-  let promises: Promises;
-  let unpromised: readonly number[];
-  if (
+  const goesOn =
     before !== null &&
     !roomKept &&
     pass.carriesOut &&
     before.isInStep(now) &&
     entry.queue.length <= depth &&
-    entry.queue.yielding === 0
-  ) {
+    entry.queue.yielding === 0;
+  const held = heldIn(pass);
+  const heldOtherwise = before !== null && (before.room.held ?? 0) !== held;
+  const compress = heldOtherwise || roomKept || (pass.compress ?? cameFree(pass, before, goesOn));
+  let promises: Promises;
+  let unpromised: readonly number[];
+  if (goesOn) {
     promises = before;
     promises.cycle++;
     promises.places?.profile.lookBeside(pass.free);
@@ -114,7 +114,7 @@ function promiseAndStart(pass: SitePass, walk: Walk, depth: number): void {
     moveUp(pass, promises, places);
     startDue(pass, promises, places);
   }
-  promises.room = roomOf(pass, promises);
+  noteRoom(pass, promises, held);
   promises.keep(now, pass.carriesOut ? places : null, pass.starts.length, pass.goesOnBehindStarts);
   conclude(pass, promises);
 }
@@ -281,19 +281,33 @@ function conclude(pass: SitePass, promises: Promises): void {
   pass.wakeAt = promises.nextAfter(pass.now);
 }
 
-function roomOf(pass: SitePass, promises: Promises): Room {
-  const { entry, free } = pass;
-  const { resources, queue } = entry;
-  const { machines } = resources;
-  const amounts = new Array<number>(resources.kinds).fill(0);
-  for (let i = 0; i < machines.length; i++) {
-    const { machine, offset } = machines[i] as MachineState;
-    if (!machine.available) continue;
-    for (let kind = 0; kind < amounts.length; kind++)
-      amounts[kind] = (amounts[kind] as number) + (free.room[offset + kind] as number);
+/** Notes what is free behind the starts of the cycle. */
+function noteRoom(pass: SitePass, promises: Promises, held: number): void {
+  const { room } = promises;
+  room.runs = pass.free.running;
+  room.held = held;
+  amountsInto(room.amounts, pass);
+  room.copies = pass.entry.queue.licensed === 0 ? NO_COPIES : copiesFor(pass, promises);
+}
+
+/** What is free on available machines in all, by kind. */
+function amountsInto(amounts: number[], { entry, free }: SitePass): void {
+  const { machines, kinds } = entry.resources;
+  for (let kind = 0; kind < kinds; kind++) {
+    let sum = 0;
+    for (let i = 0; i < machines.length; i++) {
+      const { machine, offset } = machines[i] as MachineState;
+      if (machine.available) sum += free.room[offset + kind] as number;
+    }
+    amounts[kind] = sum;
   }
-  const room: Room = { runs: free.running, amounts, copies: [], held: heldIn(pass) };
-  if (queue.licensed === 0) return room;
+}
+
+const NO_COPIES: Room['copies'] = [];
+
+/** The copies that promised jobs could use, free and claimed by no other site. */
+function copiesFor({ entry, free, claims }: SitePass, promises: Promises): Room['copies'] {
+  const { resources, queue } = entry;
   const copies = new Map<number, number>();
   for (const slot of queue.inOrder('ARRIVAL').window()) {
     const promised = promises.get(slot);
@@ -301,12 +315,11 @@ function roomOf(pass: SitePass, promises: Promises): Room {
     for (const { of } of resources.eligible(promised.requirement.signature).pools)
       for (const pool of of) copies.set(pool.license.id, free.copies.free(pool));
   }
-  for (const { id, amount } of pass.claims.others.flatMap(({ pools }) => pools)) {
+  for (const { id, amount } of claims.others.flatMap(({ pools }) => pools)) {
     const left = copies.get(id);
     if (left !== undefined) copies.set(id, left - amount);
   }
-  room.copies = [...copies];
-  return room;
+  return [...copies];
 }
 
 /** A hash, the same in each process; 0: nothing is held. */
@@ -330,15 +343,20 @@ function heldIn({ entry }: SitePass): number {
 
 const sumOf = (amounts: readonly number[]): number => amounts.reduce((sum, amount) => sum + (amount ?? 0), 0);
 
-function moreRoom(pass: SitePass, promises: Promises): boolean {
-  const before = promises.room;
-  if (pass.free.running < before.runs) return true;
-  const now = roomOf(pass, promises);
-  for (let kind = 0; kind < now.amounts.length; kind++)
-    if ((now.amounts[kind] as number) > (before.amounts[kind] ?? 0)) return true;
-  if (now.copies.length === 0) return false;
-  const copies = new Map(before.copies);
-  return now.copies.some(([licenseId, free]) => free > (copies.get(licenseId) ?? 0));
+/** Whether room has come free that the promises did not count on. `goesOn`: nothing has changed but what they were told of. */
+function cameFree(pass: SitePass, before: Promises | null, goesOn: boolean): boolean {
+  if (before === null) return false;
+  const { room } = before;
+  if (before.someLeft || before.incomplete || pass.free.running < room.runs) return true;
+  const { resources, queue } = pass.entry;
+  // No run has ended, and nothing else gives room back.
+  if (goesOn && resources.holds.length === 0) return false;
+  const amounts: number[] = [];
+  amountsInto(amounts, pass);
+  if (amounts.some((amount, kind) => amount > (room.amounts[kind] ?? 0))) return true;
+  if (queue.licensed === 0) return false;
+  const copies = new Map(room.copies);
+  return copiesFor(pass, before).some(([licenseId, free]) => free > (copies.get(licenseId) ?? 0));
 }
 
 /**

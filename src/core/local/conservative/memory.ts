@@ -14,13 +14,11 @@ import type { Places, StartPromise } from '../promises.js';
 const NONE: readonly number[] = [];
 
 /** What was free behind the starts of the cycle that promised, by kind of resource. */
-export type Room = Omit<FreeAtPromise, 'amounts'> & { amounts: readonly number[] };
-
-const NO_ROOM: Room = { runs: 0, amounts: [], copies: [], held: 0 };
+export type Room = Omit<FreeAtPromise, 'amounts'> & { amounts: number[] };
 
 export class Promises extends PromisingMemory {
   /** What was free behind the starts of the cycle that made them. */
-  room: Room = NO_ROOM;
+  room: Room = { runs: 0, amounts: [], copies: [], held: 0 };
   /** Some could not be restored: their jobs or machines have gone. */
   incomplete = false;
   /** Of how many cycles it has been the memory. */
