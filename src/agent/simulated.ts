@@ -96,7 +96,8 @@ export class SimulatedRunner implements Runner {
 
   cancel(name: RunName): void {
     const run = this.live.get(runKey(name));
-    if (!run && this.known.has(name)) return;
+    // A service that was restored from a copy waits for an end that it had once: it is told again.
+    if (!run && this.known.standing(name, false) === 'past') return;
     this.known.add(name);
     if (run) this.end(run);
     const signal = run ? 'SIGTERM' : null;

@@ -77,6 +77,22 @@ it('starts once, is cancelled once, and takes up what the service believes to go
   expect(runner.reports(100).map((report) => report.seq)).toEqual([6]);
 });
 
+it('tells a service that has lost an end of it again, whether that starts the run or cancels it', async () => {
+  const runner = simulated(1000);
+  runner.start(planned('job_1', 0));
+  runner.start(planned('job_2', 0));
+  await until(() => ends(runner).length === 2, 'the ends');
+  runner.acknowledge(4);
+  for (let i = 0; i < 2; i++) {
+    runner.cancel({ jobId: 'job_1', epoch: 1 });
+    runner.start(planned('job_2', 0));
+  }
+  expect(ends(runner).map(({ jobId, cause }) => `${jobId} ${cause}`)).toEqual([
+    'job_1 CANCELLED_BY_USER',
+    'job_2 LOST',
+  ]);
+});
+
 it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('refuses the speed %s', (speed) => {
   expect(() => new SimulatedRunner({ speed })).toThrow(`speed: ${speed}; a number above 0 is accepted`);
 });
