@@ -6,7 +6,6 @@
  * there, who is behind the ring reads pages from Postgres, and who is behind what Postgres keeps is told to query again.
  * So a slow follower costs nobody else anything, and nothing is kept for it.
  */
-import { EventEmitter, once } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import { turns } from '../platform/turns.js';
 import { EventBell } from './bell.js';
@@ -61,7 +60,8 @@ export class EventFeed {
   private readonly pages = new LRUCache<number, Promise<FeedBatch | null>>({ max: PAGES_KEPT, ttl: PAGE_MS });
   /** Everything up to it is in the ring, or has been. */
   private head = 0;
-  private readonly news = new EventEmitter().setMaxListeners(0);
+  /** What wakes those who wait for news. */
+  private readonly waiting = new Set<() => void>();
   private life: 'new' | 'running' | 'stopped' = 'new';
   private readonly bell: EventBell;
   private reader: Promise<void> | null = null;
@@ -105,7 +105,7 @@ export class EventFeed {
   async stop(): Promise<void> {
     this.life = 'stopped';
     this.wakeReader();
-    this.news.emit('news');
+    this.wakeAll();
     await this.reader;
     await this.bell.stop();
   }
@@ -116,30 +116,42 @@ export class EventFeed {
    */
   async *follow(after: Cursor | null, signal?: AbortSignal): AsyncGenerator<FeedBatch, void, undefined> {
     let at = after === null ? this.head : Number(after);
-    while (this.life === 'running' && !signal?.aborted) {
-      if (at >= this.head) {
-        await this.moved(signal);
-        continue;
+    let wake = (): void => {};
+    // Once for all its waits: a thousand followers wait for each event.
+    const aborted = (): void => {
+      this.waiting.delete(wake);
+      wake();
+    };
+    signal?.addEventListener('abort', aborted);
+    try {
+      while (this.life === 'running' && !signal?.aborted) {
+        if (at >= this.head) {
+          await new Promise<void>((resolve) => {
+            wake = resolve;
+            this.waiting.add(resolve);
+          });
+          continue;
+        }
+        const batch = this.fromRing(at) ?? (await this.page(at));
+        if (batch === null) {
+          // Behind all that is kept; our own reader may be, too.
+          at = Number(await this.queries.latestCursor());
+          yield { cursor: String(at), resync: true, events: [], jobs: async () => new Map() };
+          continue;
+        }
+        at = Number(batch.cursor);
+        if (batch.events.length > 0) yield batch;
       }
-      const batch = this.fromRing(at) ?? (await this.page(at));
-      if (batch === null) {
-        // Behind all that is kept; our own reader may be, too.
-        at = Number(await this.queries.latestCursor());
-        yield { cursor: String(at), resync: true, events: [], jobs: async () => new Map() };
-        continue;
-      }
-      at = Number(batch.cursor);
-      if (batch.events.length > 0) yield batch;
+    } finally {
+      signal?.removeEventListener('abort', aborted);
     }
   }
 
-  /** Resolves when the head has moved, the feed ends, or the follower does. */
-  private async moved(signal: AbortSignal | undefined): Promise<void> {
-    try {
-      await once(this.news, 'news', signal ? { signal } : {});
-    } catch (error) {
-      if (!signal?.aborted) throw error;
-    }
+  /** The head has moved, or the feed ends. */
+  private wakeAll(): void {
+    const woken = [...this.waiting];
+    this.waiting.clear();
+    for (const wake of woken) wake();
   }
 
   /** The batch that goes on from there; its part, where the cursor is in the middle of one. null: not in the ring. */
@@ -207,10 +219,10 @@ export class EventFeed {
           this.ring.length = 0;
           this.ringEvents = 0;
           this.head = Number(await this.queries.latestCursor());
-          this.news.emit('news');
+          this.wakeAll();
         } else if (batch.events.length > 0) {
           this.append(from, batch);
-          this.news.emit('news');
+          this.wakeAll();
           if (batch.events.length === this.batchSize) continue;
         }
       } catch (error) {
