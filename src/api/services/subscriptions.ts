@@ -4,7 +4,7 @@ import { poolsAskedBy } from '../../core/model.js';
 import { MAX } from '../../platform/limits.js';
 import type { FeedBatch } from '../../store/feed.js';
 import { eventPredicate, jobPredicate } from '../../store/job-filter.js';
-import type { EventRow } from '../../store/rows.js';
+import type { EventRow, JobRow } from '../../store/rows.js';
 import { isGivenUp, isNews } from '../../store/rules.js';
 import type { Cursor, ListPlace, Assignment as StoredAssignment } from '../../store/store.js';
 import { hasTasks, partsOf } from '../../store/tasks.js';
@@ -42,14 +42,14 @@ export function createSubscriptionsService(parts: ServiceParts) {
 
   // What the updates of a batch refer to is looked up once for all subscribers, and never earlier than the batch was read:
   // an update may not show a site as it was before its own event. The batch of the ring is known by its `jobs`.
-  const looked = new WeakMap<FeedBatch['jobs'], Loaders>();
-  function loadersOf(batch: FeedBatch): Loaders {
-    let loaders = looked.get(batch.jobs);
-    if (!loaders) {
-      loaders = createLoaders(queries, parts.now);
-      looked.set(batch.jobs, loaders);
+  const looked = new WeakMap<FeedBatch['jobs'], Looked>();
+  function lookedOf(batch: FeedBatch): Looked {
+    let known = looked.get(batch.jobs);
+    if (!known) {
+      known = { loaders: createLoaders(queries, parts.now), jobs: null, updates: new Map() };
+      looked.set(batch.jobs, known);
     }
-    return loaders;
+    return known;
   }
 
   /** Names of users, which never change. */
@@ -85,19 +85,31 @@ export function createSubscriptionsService(parts: ServiceParts) {
       const ofEvent = eventPredicate(wanted);
       return subscription<JobUpdateModel>(accountOf(viewer), feed, limits.subscriberBuffer, {
         from: await begin(after),
-        async updates(batch) {
+        updates(batch) {
           // Most events are refused by what they say themselves: then nobody needs to read the jobs.
           const events = batch.events.filter(
             (event) => event.seq !== null && (owner === null || event.userId === owner) && ofEvent(event),
           );
           if (events.length === 0) return [];
-          const jobs = await batch.jobs();
-          const loaders = loadersOf(batch);
-          return events.flatMap((event) => {
-            const job = jobs.get(event.entityId);
-            return job && maySeeJob(viewer, job) && ofJob(job, event)
-              ? [{ cursor: String(event.id), event, job, loaders }]
-              : [];
+          const known = lookedOf(batch);
+          const seen = (jobs: ReadonlyMap<number, JobRow>): JobUpdateModel[] =>
+            events.flatMap((event) => {
+              const job = jobs.get(event.entityId);
+              return job && maySeeJob(viewer, job) && ofJob(job, event)
+                ? [
+                    updateOf(known, event, ({ loaders }) => ({
+                      cursor: String(event.id),
+                      event,
+                      job,
+                      loaders,
+                    })),
+                  ]
+                : [];
+            });
+          if (known.jobs) return seen(known.jobs);
+          return batch.jobs().then((jobs) => {
+            known.jobs = jobs;
+            return seen(jobs);
           });
         },
         resync: (cursor) => ({ cursor, event: null, job: null, loaders: null }),
@@ -113,12 +125,20 @@ export function createSubscriptionsService(parts: ServiceParts) {
       return subscription<SiteUpdateModel>(accountOf(viewer), feed, limits.subscriberBuffer, {
         from: await begin(after),
         updates(batch) {
-          const loaders = loadersOf(batch);
-          return batch.events.flatMap((event) =>
-            event.seq === null && event.siteId !== null && (only === null || event.siteId === only)
-              ? [{ cursor: String(event.id), event, siteId: event.siteId, loaders }]
-              : [],
-          );
+          const known = lookedOf(batch);
+          return batch.events.flatMap((event) => {
+            const { seq, siteId } = event;
+            return seq === null && siteId !== null && (only === null || siteId === only)
+              ? [
+                  updateOf(known, event, ({ loaders }) => ({
+                    cursor: String(event.id),
+                    event,
+                    siteId,
+                    loaders,
+                  })),
+                ]
+              : [];
+          });
         },
         resync: (cursor) => ({ cursor, event: null, siteId: null, loaders: null }),
       });
@@ -133,7 +153,7 @@ export function createSubscriptionsService(parts: ServiceParts) {
             ({ kind, entityId }) => kind === 'SIMULATION' && (only === null || entityId === only),
           );
           if (events.length === 0) return [];
-          const loaders = loadersOf(batch);
+          const { loaders } = lookedOf(batch);
           const found = await queries.simulationsByIds([...new Set(events.map((event) => event.entityId))]);
           const byId = new Map(found.map((row) => [row.id, row]));
           return events.flatMap((event) => {
@@ -226,6 +246,29 @@ export function createSubscriptionsService(parts: ServiceParts) {
       });
     },
   });
+}
+
+/** What the subscribers to the events of a batch share. */
+interface Looked {
+  readonly loaders: Loaders;
+  /** null: not read yet. */
+  jobs: ReadonlyMap<number, JobRow> | null;
+  /** By event. One of a job is none of a site. */
+  readonly updates: Map<number, JobUpdateModel | SiteUpdateModel>;
+}
+
+/** The update that an event makes, the same object for all who hear of it: what they may see of it is decided before, and as it is answered. */
+function updateOf<T extends JobUpdateModel | SiteUpdateModel>(
+  known: Looked,
+  { id }: EventRow,
+  make: (known: Looked) => T,
+): T {
+  let update = known.updates.get(id) as T | undefined;
+  if (update === undefined) {
+    update = make(known);
+    known.updates.set(id, update);
+  }
+  return update;
 }
 
 /** Something that an agent of the site may have to be told. */

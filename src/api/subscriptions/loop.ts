@@ -11,7 +11,7 @@ import { pulled } from './streams.js';
 export interface Events<T> {
   /** Where the subscriber begins. */
   from: Cursor;
-  /** The updates that a batch of events makes. */
+  /** The updates that a batch of events makes: at once where all that they need has been read for somebody else. */
   updates(batch: FeedBatch): T[] | Promise<T[]>;
   /** What tells a subscriber that events up to this cursor were left out. */
   resync(cursor: Cursor): T;
@@ -45,6 +45,8 @@ export function subscription<T>(
   let upToDate = false;
   let ready: (T | undefined)[] = [];
   let next = 0;
+  /** The turn in which the updates were found goes on. */
+  let inTurn = false;
   const skipTo = (cursor: Cursor): void => {
     void batches.return();
     batches = feed.follow(cursor, stop.signal);
@@ -76,7 +78,9 @@ export function subscription<T>(
       return [source.resync(cursor)];
     }
     upToDate ||= lag === 0;
-    return source.updates(batch);
+    const updates = source.updates(batch);
+    inTurn = Array.isArray(updates);
+    return updates;
   }
 
   return pulled(
@@ -87,7 +91,8 @@ export function subscription<T>(
         ready = updates;
         next = 0;
       }
-      await turns.turn(account);
+      if (!inTurn) await turns.turn(account);
+      inTurn = false;
       const update = ready[next] as T;
       // What was sent need not be remembered.
       ready[next++] = undefined;

@@ -25,10 +25,12 @@ import { ApiError, type outward, refusedRequest } from '../errors.js';
 import type { ApiMetrics, OperationType } from '../metrics.js';
 import type { Prepare } from '../operations.js';
 import { subscribeCompiled } from '../subscriptions/compiled.js';
+import { type Recipient, SharedAnswers } from '../subscriptions/shared.js';
 import { watched } from '../subscriptions/streams.js';
 import { coerceVariables } from '../variables.js';
 import type { Connected, Connection } from './connected.js';
 import { TRY_LATER } from './incoming.js';
+import { sent } from './send.js';
 
 /** A connection waits so long for `connection_init`. */
 const INIT_WAIT_MS = 5_000;
@@ -59,14 +61,21 @@ export interface Extra {
   request: IncomingMessage;
 }
 
+/** What is to be executed, and for which message of a client. */
+interface Asked extends ExecutionArgs {
+  socket: WebSocket;
+  messageId: string;
+}
+
 /** What graphql-ws asks. */
 export function handlersOf(parts: OperationParts): ServerOptions<ConnectionInitMessage['payload'], Extra> {
   const { connected, metrics } = parts;
+  const answers = new SharedAnswers();
   return {
     schema: parts.schema,
     connectionInitWaitTimeout: INIT_WAIT_MS,
     onConnect: ({ extra, connectionParams }) => opens(parts, extra, connectionParams),
-    onSubscribe: ({ extra }, _id, payload) => prepared(parts, connected.of(extra.socket), payload),
+    onSubscribe: ({ extra }, id, payload) => prepared(parts, connected.of(extra.socket), id, payload),
     async execute(args) {
       const started = process.hrtime.bigint();
       const type = getOperationAST(args.document, args.operationName)?.operation ?? 'query';
@@ -74,16 +83,11 @@ export function handlersOf(parts: OperationParts): ServerOptions<ConnectionInitM
       count(metrics, type, result.errors, started);
       return result;
     },
-    subscribe: (args) => follow(args, parts),
+    // As `prepared` has made them.
+    subscribe: (args) => follow(args as Asked, answers, parts),
 
-    onNext: (_ctx, _id, _payload, args, result) =>
-      result.errors
-        ? // Formatted errors are plain data, which is what goes over the wire; the types want the class.
-          ({
-            ...result,
-            errors: result.errors.map((error) => parts.toClient(error, args.contextValue as Context)),
-          } as unknown as ExecutionResult)
-        : undefined,
+    // Formatted errors are plain data, which is what goes over the wire; the types want the class.
+    onNext: (_ctx, _id, _payload, args, result) => outwardly(parts, result, args) as ExecutionResult,
     onError: (ctx, _id, _payload, errors) => {
       const requestId = connected.of(ctx.extra.socket)?.requestId ?? '';
       return errors.map((error) => parts.toClient(error, { requestId }));
@@ -135,12 +139,13 @@ async function opens(
 async function prepared(
   parts: OperationParts,
   connection: Connection | undefined,
+  messageId: string,
   payload: SubscribePayload,
-): Promise<ExecutionArgs | readonly GraphQLError[]> {
+): Promise<Asked | readonly GraphQLError[]> {
   const { shares, config, prepare } = parts;
   if (!connection) return [new ApiError('UNAUTHENTICATED', 'the connection is closing')];
   try {
-    const { viewer } = connection;
+    const { viewer, socket } = connection;
     await shares.request(viewer);
     const query = documentOf(payload as GivenDocument, config.trustedDocuments);
     const found = prepare(String(query ?? ''), payload.operationName, payload.variables ?? {});
@@ -159,6 +164,7 @@ async function prepared(
       operationName: payload.operationName ?? null,
       variableValues: coerced?.variables ?? given,
       contextValue: parts.createContext(viewer, parts.newRequestId(), budget),
+      ...{ socket, messageId },
     };
   } catch (error) {
     return [asGraphQLError(error)];
@@ -199,7 +205,8 @@ async function answer(
 }
 
 /** A subscription within the viewer's share, until it ends. */
-async function follow(args: ExecutionArgs, { shares, metrics }: OperationParts) {
+async function follow(args: Asked, answers: SharedAnswers, parts: OperationParts) {
+  const { shares, metrics } = parts;
   const context = args.contextValue as Context;
   let giveBack: () => void;
   try {
@@ -217,7 +224,10 @@ async function follow(args: ExecutionArgs, { shares, metrics }: OperationParts) 
   };
   let result: Awaited<ReturnType<typeof subscribe>>;
   try {
-    result = (field === 'assignments' ? await subscribeCompiled(args) : null) ?? (await subscribe(args));
+    result =
+      (field === 'assignments'
+        ? await subscribeCompiled(args)
+        : await answers.follow(field, args, recipientOf(args, parts))) ?? (await subscribe(args));
   } catch (error) {
     ended();
     throw error;
@@ -229,6 +239,21 @@ async function follow(args: ExecutionArgs, { shares, metrics }: OperationParts) 
   ended();
   return result;
 }
+
+/** The `next` messages of graphql-ws, of which only the id differs between clients that are told the same. */
+function recipientOf(args: Asked, parts: OperationParts): Recipient {
+  const head = `{"id":${JSON.stringify(args.messageId)},"type":"next","payload":`;
+  return {
+    outward: (result) => outwardly(parts, result, args),
+    send: (payload) => sent(args.socket, `${head}${payload}}`),
+  };
+}
+
+/** A result as it goes over the wire. */
+const outwardly = ({ toClient }: OperationParts, result: ExecutionResult, args: ExecutionArgs): object =>
+  result.errors
+    ? { ...result, errors: result.errors.map((error) => toClient(error, args.contextValue as Context)) }
+    : result;
 
 function count(
   metrics: ApiMetrics,

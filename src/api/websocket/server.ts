@@ -16,6 +16,7 @@ import { Counter } from '../admission/shares.js';
 import { Connected, type ConnectedParts } from './connected.js';
 import { listen, type Parse } from './incoming.js';
 import { type Extra, handlersOf, type OperationParts } from './operations.js';
+import { sent } from './send.js';
 
 const PING_MS = 15_000;
 /** Clients have so long to close their side when the service stops. */
@@ -136,11 +137,7 @@ function serve(
   const closed = graphqlWs.opened(
     {
       protocol: socket.protocol,
-      send: (text) =>
-        new Promise((resolve, reject) => {
-          if (socket.readyState !== socket.OPEN) resolve();
-          else socket.send(text, (error) => (error ? reject(error) : resolve()));
-        }),
+      send: (text) => sent(socket, text),
       close: (code, reason) => socket.close(code, reason),
       onMessage: (take) =>
         void socket.on('message', async (data: RawData) => {
