@@ -506,8 +506,11 @@ class Preemptible {
         held.machines.some((state) => wanted.has(state)) ||
         held.licenses.some(({ pool }) => licenses.has(pool));
       if (!isInTheWay) continue;
-      const timed = this.timed.get(id) ?? this.asTimed(id, held);
-      this.timed.set(id, timed);
+      let timed = this.timed.get(id);
+      if (timed === undefined) {
+        timed = this.asTimed(id, held);
+        this.timed.set(id, timed);
+      }
       found.push(timed);
     }
     return found;
