@@ -46,13 +46,21 @@ export const seconds = async (work: () => unknown): Promise<number> => {
 
 const MEGABYTE = 1024 * 1024;
 
-/** Megabytes of all objects that something still refers to. */
-export function livingMb(): number {
+/** Megabytes of what is made, while it is kept. */
+export async function megabytesOf(make: () => unknown): Promise<number> {
   setFlagsFromString('--expose-gc');
   const collectGarbage: () => void = runInNewContext('gc');
-  collectGarbage();
-  const { heapUsed, arrayBuffers } = process.memoryUsage();
-  return (heapUsed + arrayBuffers) / MEGABYTE;
+  const living = (): number => {
+    collectGarbage();
+    const { heapUsed, arrayBuffers } = process.memoryUsage();
+    return (heapUsed + arrayBuffers) / MEGABYTE;
+  };
+  const before = living();
+  const kept = [await make()];
+  const after = living();
+  // Until here it had to live.
+  kept.length = 0;
+  return after - before;
 }
 
 export function median(values: readonly number[]): number {

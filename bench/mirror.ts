@@ -8,7 +8,7 @@ import { type Job, plainJob } from '../src/core/model.js';
 import { countedWorld } from '../src/simulator/sites.js';
 import { Mirror } from '../src/store/mirror.js';
 import type { GridImage } from '../src/store/store.js';
-import { type Bench, livingMb, sideBySide, sized } from './measure.js';
+import { type Bench, megabytesOf, sideBySide, sized } from './measure.js';
 
 const JOBS = sized(1_000_000, 2_000);
 const ROUNDS = 3;
@@ -37,16 +37,6 @@ function storeOf(jobs: number): ConstructorParameters<typeof Mirror>[0] {
     reservations: async () => [],
     checkpointsAt: async () => [],
   };
-}
-
-/** Megabytes of what is made, while it is kept. */
-async function megabytesOf(make: () => unknown): Promise<number> {
-  const before = livingMb();
-  const kept = [await make()];
-  const after = livingMb();
-  // Until here it had to live.
-  kept.length = 0;
-  return after - before;
 }
 
 /** With what the policies by default have of its queue. */

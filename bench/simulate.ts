@@ -20,7 +20,7 @@ import { load } from '../src/simulator/simulate.js';
 import { MemorySink, ResultSink } from '../src/simulator/sink.js';
 import { countedWorld } from '../src/simulator/sites.js';
 import { scanTrace } from '../src/simulator/trace.js';
-import { type Bench, livingMb, type Measured, sideBySide, sized } from './measure.js';
+import { type Bench, type Measured, megabytesOf, sideBySide, sized } from './measure.js';
 
 const ROUNDS = 5;
 const TRACE_JOBS = sized(28_481, 500);
@@ -107,14 +107,8 @@ async function generated(count: number): Promise<{ perSecond: number; kept: unkn
 const generatedRate = async (count: number): Promise<number> => (await generated(count)).perSecond;
 
 /** Megabytes of generated jobs and their results. */
-async function megabytesOf(count: number): Promise<number> {
-  const before = livingMb();
-  const kept = [(await generated(count)).kept];
-  const after = livingMb();
-  // Until here it had to live.
-  kept.length = 0;
-  return after - before;
-}
+const megabytesFor = (count: number): Promise<number> =>
+  megabytesOf(async () => (await generated(count)).kept);
 
 async function run(only: (name: string) => boolean): Promise<Measured[]> {
   const folder = mkdtempSync(join(tmpdir(), 'bench-simulate-'));
@@ -263,7 +257,7 @@ async function million(): Promise<Measured> {
   );
   // Afterwards: a full collection throws compiled code away too.
   const megabytes: string[] = [];
-  for (const count of [HUNDREDTH, TENTH, MILLION]) megabytes.push((await megabytesOf(count)).toFixed(0));
+  for (const count of [HUNDREDTH, TENTH, MILLION]) megabytes.push((await megabytesFor(count)).toFixed(0));
   const note = `10 000 jobs: ${smaller.toFixed(0)} jobs/s; memory of 10 000, 100 000, 1 000 000 jobs with their results: ${megabytes.join(', ')} MB`;
   return { ...result, note };
 }
