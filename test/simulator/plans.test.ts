@@ -10,7 +10,7 @@ import { cases, SEED } from '../support/seed.js';
 const door: Door = { DEFAULT_POLICY, parsePolicy, plainJob, dispatchKinds, localKinds, runSimulation };
 
 test('a commit makes the same plans as itself, under all policies', () => {
-  const { broken, kinds, lines } = compare(door, door, cases(400), SEED);
+  const { broken, grids, kinds, lines } = compare(door, door, cases(400), SEED);
   expect(broken).toBeNull();
   expect([...kinds.keys()].sort()).toEqual(
     [...dispatchKinds, ...localKinds]
@@ -18,7 +18,8 @@ test('a commit makes the same plans as itself, under all policies', () => {
       .filter((kind) => kind !== 'external')
       .sort(),
   );
-  expect(lines).toBeGreaterThan(1000);
+  // A plan of a few jobs has dozens of lines, so what is compared is not what nothing happened in.
+  expect(lines).toBeGreaterThan(10 * grids);
 });
 
 test('a job that starts at another time, or elsewhere, is a difference', () => {

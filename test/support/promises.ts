@@ -238,7 +238,10 @@ export async function checkPromises(db: Pick<pg.Pool, 'connect'>): Promise<Breac
     const breaches: Breach[] = [];
     for (const [i, [promise, question]] of Object.entries(promises).entries()) {
       // By a name: planning them takes longer than the answers where there are few jobs.
-      const { rows } = await client.query({ name: `promise ${i}`, text: `SELECT * FROM (${question}) q LIMIT 5` });
+      const { rows } = await client.query({
+        name: `promise ${i}`,
+        text: `SELECT * FROM (${question}) q LIMIT 5`,
+      });
       if (rows.length > 0) breaches.push({ promise, rows });
     }
     await client.query('COMMIT');
