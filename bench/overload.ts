@@ -2,10 +2,9 @@
  * More requests than the service can answer: first as many at a time as it takes for the most in a second, then twice as many as that in each
  * second, whether the others have been answered or not, as from clients that do not wait for one another.
  */
-import { Agent, request } from 'node:http';
-import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Measured, sized } from './measure.js';
+import { poster } from './poster.js';
 
 const MINUTES = Number(process.env.BENCH_OVERLOAD_MINUTES ?? sized(5, 0.05));
 const BEST_S = sized(20, 1);
@@ -40,20 +39,8 @@ export async function overload(service: {
   authorization: string;
   readonly residentMib: number;
 }): Promise<Measured> {
-  const { url, authorization } = service;
-  // The client shares the machine: what it does costs the service, and `fetch` would cost three times as much.
-  const agent = new Agent({ keepAlive: true });
+  const post = poster<Answer>(service);
   const bodies = REQUESTS.map((one) => JSON.stringify(one));
-  function post(body: string): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const headers = { 'content-type': 'application/json', 'content-length': body.length, authorization };
-      const sending = request(url, { agent, method: 'POST', headers }, (response) =>
-        resolve(json(response) as Promise<Answer>),
-      );
-      sending.once('error', reject);
-      sending.end(body);
-    });
-  }
   let sent = 0;
   async function ask(tally: Tally): Promise<void> {
     const begun = performance.now();

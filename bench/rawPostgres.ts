@@ -9,6 +9,7 @@ const TABLES = `
   CREATE SCHEMA bench;
   CREATE TABLE bench.jobs (LIKE public.jobs INCLUDING IDENTITY INCLUDING DEFAULTS, PRIMARY KEY (id)) WITH (fillfactor = 60);
   CREATE INDEX ON bench.jobs (user_id, id);
+  CREATE TABLE bench.submissions (LIKE public.submissions INCLUDING DEFAULTS, PRIMARY KEY (id));
   CREATE TABLE bench.runs (LIKE public.runs INCLUDING DEFAULTS, PRIMARY KEY (job_id, epoch)) WITH (fillfactor = 70);
   CREATE TABLE bench.decisions (LIKE public.decisions INCLUDING IDENTITY INCLUDING DEFAULTS, PRIMARY KEY (id));
   CREATE TABLE bench.events (LIKE public.events INCLUDING IDENTITY INCLUDING DEFAULTS, PRIMARY KEY (id));
@@ -37,6 +38,25 @@ const INSERT_RUNS = `INSERT INTO bench.runs (job_id, epoch, site_id, machine_ids
 const UPDATE_RUNS = `UPDATE bench.runs SET ended_at = CASE WHEN $2 THEN now() END WHERE job_id = ANY ($1::bigint[])`;
 const INSERT_DECISIONS = `INSERT INTO bench.decisions (job_id, at, kind, reason, policy_version, cycle, site_id, detail)
   SELECT u.id, now(), 'DISPATCH', 'IDLE_SITE', 1, 'bench', 1, u.detail FROM unnest($1::bigint[], $2::text[]) AS u (id, detail)`;
+
+const INSERT_SINGLE = `WITH j AS (
+    INSERT INTO bench.jobs (user_id, application, command, estimate_s, benchmark, state, submitted_at)
+    VALUES (1, 'true', 'true', 60, 100, 'HELD', now()) RETURNING id
+  ), s AS (
+    INSERT INTO bench.submissions (id, user_id, payload_hash, job_ids, job_count, at) SELECT id, 1, 'x', ARRAY[id], 1, now() FROM j
+  ) INSERT INTO bench.events (at, kind, entity_id, seq, to_state, user_id) SELECT now(), 'JOB_STATE', id, 1, 'HELD', 1 FROM j`;
+
+/** Connections that insert single jobs, each in a transaction of its own. */
+export async function bareInserts(
+  url: string,
+  connections: number,
+): Promise<{ insert: () => Promise<unknown>; close: () => Promise<void> }> {
+  const pool = new pg.Pool({ connectionString: url, max: connections });
+  // Those that the server ends when it stops.
+  pool.on('error', () => {});
+  await Promise.all(Array.from({ length: connections }, () => pool.query('SELECT')));
+  return { insert: () => pool.query(INSERT_SINGLE), close: () => pool.end() };
+}
 
 export async function createDatabase(url: string, name: string): Promise<void> {
   const client = new pg.Client({ connectionString: url });

@@ -14,8 +14,9 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embed
 import { measuredAs } from '../test/support/measured-as.js';
 import { type Bench, type Measured, seconds, sideBySide, sized } from './measure.js';
 import { overload } from './overload.js';
+import { poster } from './poster.js';
 import { Profiling, profiledArgs, profiledSettings } from './profiling.js';
-import { RawPostgres } from './rawPostgres.js';
+import { bareInserts, RawPostgres } from './rawPostgres.js';
 import { bareSockets, subscribers } from './subscribers.js';
 
 const REGISTERED_AT_ONCE = 1_000;
@@ -25,6 +26,8 @@ const WARM_UP = 8 * BATCH;
 const PROCESSES = sized(4_000, 20);
 const PROCESS_BATCH = sized(250, 10);
 const SUBMITTED = sized(10_000, 100);
+const CLIENTS = 64;
+const SINGLE_MS = sized(5_000, 300);
 const LISTED = sized(5_000, 50);
 const AUDIENCE = sized(1_000, 5);
 /** As `npm start` and the image start it. */
@@ -234,10 +237,25 @@ async function forkAndExec(count: number): Promise<number> {
   return count / (await seconds(() => spawnSync('sh', ['-c', loop])));
 }
 
+/** How often in a second so many clients have something done, each one thing after another. */
+async function perSecond(once: () => Promise<unknown>): Promise<number> {
+  const until = performance.now() + SINGLE_MS;
+  let done = 0;
+  const elapsed = await seconds(() =>
+    Promise.all(
+      Array.from({ length: CLIENTS }, async () => {
+        for (; performance.now() < until; done++) await once();
+      }),
+    ),
+  );
+  return done / elapsed;
+}
+
 const NAMES = [
   'lives',
   'process-lives',
   'submit-10000',
+  'submit-single',
   'list-5000',
   'subscribers-1000',
   'overload',
@@ -320,6 +338,34 @@ export const serviceBench: Bench = {
             () => seconds(() => raw.submit(SUBMITTED)),
           ),
         );
+      }
+      if (only('submit-single')) {
+        const post = poster<{ errors?: { message: string }[] }>(service);
+        const body = JSON.stringify({
+          query:
+            'mutation { submitJobs(input: { allowUnfit: true, jobs: [{ command: "true", os: "nowhere", held: true }] }) { jobIds errors { message } } }',
+        });
+        const inserts = await bareInserts(service.postgres.url, CLIENTS);
+        const submit = () =>
+          perSecond(async () => {
+            const { errors } = await post(body);
+            if (errors) throw new Error(errors[0]?.message);
+          });
+        await submit();
+        results.push(
+          await sideBySide(
+            {
+              name: 'submit-single',
+              unit: 'jobs/s',
+              aim: { ratio: 0.5 },
+              what: `${CLIENTS} clients submit one job after another over GraphQL, each acknowledged when it is durable; against bare inserts of the same rows by as many connections, as durable`,
+            },
+            3,
+            submit,
+            () => perSecond(inserts.insert),
+          ),
+        );
+        await inserts.close();
       }
       if (only('list-5000')) {
         await service.submit(LISTED, {

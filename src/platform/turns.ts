@@ -98,14 +98,18 @@ export class Turns {
   /** Does what is for all, whoever asked first, on nobody's behalf; goes on in a turn of whose turn it was. */
   async apart<T>(work: () => Promise<T>): Promise<T> {
     const { owner } = this;
-    this.owner = null;
-    let doing: Promise<T>;
+    return this.continued(owner, this.as(null, work));
+  }
+
+  /** Begins it on behalf of the account. */
+  as<T>(account: Account | null, work: () => T): T {
+    const { owner } = this;
+    this.owner = account;
     try {
-      doing = work();
+      return work();
     } finally {
       this.owner = owner;
     }
-    return this.continued(owner, doing);
   }
 
   /** What comes from outside of the process, handed on in a turn of the account. */

@@ -20,8 +20,9 @@ type ListType =
   | 'task_failure'
   | 'measurement_method'
   | 'output_stream';
-/** `integer[]`: a list for each item. */
-type ColumnType = ListType | 'integer[]';
+/** A list for each item. */
+type ListsType = 'integer[]' | 'bigint[]';
+type ColumnType = ListType | ListsType;
 export type Columns<T> = Readonly<
   Record<string, readonly [type: ColumnType, value: (item: T) => Value | readonly number[]]>
 >;
@@ -29,11 +30,13 @@ export type Columns<T> = Readonly<
 export const list = (type: ListType, values: readonly Value[]): Sql =>
   sql`${type === 'text' ? texts(values as readonly (string | null)[]) : plain(values)}::${raw(type)}[]`;
 
+const isOfLists = (type: ColumnType): type is ListsType => type.endsWith('[]');
+
 /** Items as a table of this name, with the columns given and `place`, which counts from 1. */
 export function table<T>(name: string, items: readonly T[], columns: Columns<T>): Sql {
   const entries = Object.entries(columns);
   const given = entries.map(([, [type, value]]) =>
-    type === 'integer[]'
+    isOfLists(type)
       ? list(
           'text',
           items.map((item) => `{${(value(item) as readonly number[]).join(',')}}`),
@@ -45,7 +48,7 @@ export function table<T>(name: string, items: readonly T[], columns: Columns<T>)
   );
   const names = entries.map(([column]) => column).join(', ');
   const read = entries
-    .map(([column, [type]]) => (type === 'integer[]' ? `${column}::integer[]` : column))
+    .map(([column, [type]]) => (isOfLists(type) ? `${column}::${type}` : column))
     .join(', ');
   return sql`(SELECT ${raw(read)}, place FROM unnest(${join(given, ', ')}) WITH ORDINALITY AS u (${raw(names)}, place)) AS ${raw(name)}`;
 }

@@ -15,6 +15,7 @@ import { revise } from './postgres/changes.js';
 import { checkpointsAt, noteCheckpoints } from './postgres/checkpoints.js';
 import * as control from './postgres/control.js';
 import * as followers from './postgres/followers.js';
+import { Submissions } from './postgres/gathered.js';
 import * as leases from './postgres/leases.js';
 import * as moves from './postgres/moves.js';
 import * as needs from './postgres/needs.js';
@@ -24,7 +25,7 @@ import { rerun } from './postgres/rerun.js';
 import * as retention from './postgres/retention.js';
 import * as snapshot from './postgres/snapshot.js';
 import * as starts from './postgres/starts.js';
-import { submit } from './postgres/submit.js';
+
 import { sweep } from './postgres/sweep.js';
 import type {
   AgentBeat,
@@ -64,12 +65,14 @@ export class PostgresStore implements Store {
   readonly offers: Offers;
   readonly copies: Copies;
   private readonly liveJobsMax: number;
+  private readonly submissions: Submissions;
 
   constructor(
     private readonly database: Pick<Database, 'pool'>,
     { liveJobsMax = LIVE_JOBS_MAX, reach = { dataHosts: [], publicUrl: null } }: PostgresStoreOptions = {},
   ) {
     this.liveJobsMax = liveJobsMax;
+    this.submissions = new Submissions(database, liveJobsMax);
     const { pool } = database;
     this.offers = openOffers({
       pool,
@@ -118,7 +121,7 @@ export class PostgresStore implements Store {
   // In ----------------------------------------------------------------------------------------------------------------
 
   submit(submission: Submission) {
-    return submit(this.database, submission, this.liveJobsMax);
+    return this.submissions.submit(submission);
   }
 
   applyMoves(plan: readonly Move[], context: PlanContext) {

@@ -14,9 +14,10 @@ import { reachedFrom, rewriteWaits } from './changes.js';
 import { dependents, waitsOf } from './needs.js';
 import {
   type Accepted,
+  type Around,
   findSubmissions,
   insertAround,
-  lockUser,
+  lockUsers,
   noRoom,
   reserveIds,
   stateOf,
@@ -33,8 +34,8 @@ export function rerun(
   return transaction(
     database,
     async (tx): Promise<RerunOutcome> => {
-      const user = await lockUser(tx, userId);
-      if (user === null) throw new RangeError(`rerun.userId is ${userId}; accepted: the id of a user`);
+      const user = (await lockUsers(tx, [request])).get(userId);
+      if (user === undefined) throw new RangeError(`rerun.userId is ${userId}; accepted: the id of a user`);
       await run(tx, sql`SELECT pg_advisory_xact_lock(${NEEDS_LOCK}::bigint)`);
       await lockJobs(tx, dependentsOfFailed(request));
       const ids = await chosen(tx, request);
@@ -42,17 +43,17 @@ export function rerun(
       if (ids.length > limit || waiting.length > limit) return { kind: 'too-many', limit };
       if (ids.length === 0) return NOTHING;
       const old = await oldJobs(tx, ids);
-      const [id, jobIds] = await reserveIds(tx, ids.length);
+      const [[id], jobIds] = (await reserveIds(tx, 1, ids.length)) as [[number], number[]];
       const made = new Map(ids.map((one, i) => [one, jobIds[i] as number]));
       const known = { groupId: id, asOf: jobIds.at(-1) as number, now };
       const latest = new Map([...(await latestCopies(tx, old)), ...made]);
       const jobs = old.map((job) => copyOf(job, { ...known, latest }));
       const payload = { idempotencyKey: null, payloadHash: '', group: null };
       const submission = { ...payload, userId, now, share, jobs, id, jobIds, groupId: id };
-      const found = await findSubmissions(tx, submission);
-      const full = noRoom(submission, user, found, liveJobsMax);
+      const { live, users } = await findSubmissions(tx, [submission]);
+      const full = noRoom(submission, user, { live, ...(users[0] as (typeof users)[0]) }, liveJobsMax);
       if (full !== null) return full;
-      const written = await insertAround(tx, { ...submission, audit: request.audit });
+      const [written] = (await insertAround(tx, [{ ...submission, audit: request.audit }])) as [Around];
       if (written.kind === 'gone') return written;
       const others = await withoutCircles(tx, old, waiting, userId);
       const pointed = await repoint(tx, others, { ...known, latest: made });

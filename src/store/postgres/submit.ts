@@ -1,63 +1,127 @@
-/** Submissions: jobs, their events, the idempotency key and the group, in one transaction. */
+/** Submissions: jobs, their events, the idempotency key and the group, in one transaction; those that wait together share it. */
 
 import type { JobState } from '../../core/states.js';
-import { list } from '../columns.js';
+import { list, table } from '../columns.js';
 import { type CopyColumns, withValues } from '../copy.js';
 import { type GivenJob, givenFields, isEnum, jobColumn } from '../job-fields.js';
 import { waits, withReads } from '../needs.js';
 import { commitWithCopy, type Database, LONG_MS, type Transaction, transaction } from '../pool.js';
 import { bytesOf, quotaFreesAt, shareOf } from '../rules.js';
 import { sql } from '../sql.js';
-import { row, run, value } from '../statement.js';
+import { prepared, rows, run, value } from '../statement.js';
 import type { NewJob, Share, Submission, SubmitResult } from '../store.js';
-import { insertAudit } from './audit.js';
+import { insertAudits } from './audit.js';
 import { insertNeeds } from './needs.js';
 
+/**
+ * What becomes of each of the submissions, as if they came one after the other. `skipLocked`: null is said of those whose user is being
+ * changed or submits elsewhere, or is not there; otherwise users are waited for.
+ */
 export function submit(
   database: Pick<Database, 'pool'>,
-  submission: Submission,
+  submissions: readonly Submission[],
   liveJobsMax: number,
-): Promise<SubmitResult> {
-  const { userId, payloadHash, jobs, group = null } = submission;
-  if (jobs.length === 0) throw new RangeError('submission.jobs is empty; accepted: at least one job');
+  skipLocked = false,
+): Promise<(SubmitResult | null)[]> {
+  if (submissions.some(({ jobs }) => jobs.length === 0))
+    throw new RangeError('submission.jobs is empty; accepted: at least one job');
   return transaction(
     database,
-    async (tx): Promise<SubmitResult> => {
-      const [user, found] = await Promise.all([lockUser(tx, userId), findSubmissions(tx, submission)]);
-      if (user === null) throw new RangeError(`submission.userId is ${userId}; accepted: the id of a user`);
-      const [known] = found;
-      if (known !== null) {
-        const [hash, jobIds, groupId] = known;
-        return hash === payloadHash
-          ? { kind: 'accepted', jobIds, groupId, repeated: true }
-          : { kind: 'key-reused' };
-      }
-      const full = noRoom(submission, user, found, liveJobsMax);
-      if (full !== null) return full;
-      const [id, jobIds] = await reserveIds(tx, jobs.length);
-      const groupId = jobs.length > 1 || group !== null ? id : null;
-      const accepted = { ...submission, id, jobIds, groupId };
-      const written = await insertAround(tx, accepted);
-      if (written.kind === 'gone') return written;
-      await copyJobs(tx, written.submission);
-      return { kind: 'accepted', jobIds, groupId, repeated: false };
+    async (tx) => {
+      const [users, found] = await Promise.all([
+        lockUsers(tx, submissions, skipLocked),
+        findSubmissions(tx, submissions),
+      ]);
+      const missing = submissions.find(({ userId }) => !users.has(userId));
+      if (missing !== undefined && !skipLocked)
+        throw new RangeError(`submission.userId is ${missing.userId}; accepted: the id of a user`);
+      const judged = judge(submissions, users, found, liveJobsMax);
+      const written = await write(tx, judged);
+      return judged.map((one) => resultOf(one, written));
     },
     { timeoutMs: LONG_MS },
   );
 }
 
+/** There is room for it; or it says what another one of these has said; or the result is known. */
+type Judged = { admitted: Submission } | { repeats: Submission } | { result: SubmitResult | null };
+
+function judge(
+  submissions: readonly Submission[],
+  users: ReadonlyMap<number, SubmittingUser>,
+  found: Found,
+  liveJobsMax: number,
+): Judged[] {
+  const admitted: Submission[] = [];
+  return submissions.map((submission, i): Judged => {
+    const { userId, idempotencyKey, payloadHash } = submission;
+    const user = users.get(userId);
+    if (user === undefined) return { result: null };
+    const known = found.known[i];
+    if (known) {
+      const [hash, jobIds, groupId] = known;
+      if (hash !== payloadHash) return { result: { kind: 'key-reused' } };
+      return { result: { kind: 'accepted', jobIds, groupId, repeated: true } };
+    }
+    const before = admitted.filter((other) => other.userId === userId);
+    const repeats =
+      idempotencyKey === null ? undefined : before.find((other) => other.idempotencyKey === idempotencyKey);
+    if (repeats !== undefined)
+      return repeats.payloadHash === payloadHash ? { repeats } : { result: { kind: 'key-reused' } };
+    const full = noRoom(submission, user, withThese(found, userId, before, admitted), liveJobsMax);
+    if (full !== null) return { result: full };
+    admitted.push(submission);
+    return { admitted: submission };
+  });
+}
+
+function resultOf(judged: Judged, written: ReadonlyMap<Submission, SubmitResult>): SubmitResult | null {
+  if ('result' in judged) return judged.result;
+  if ('admitted' in judged) return written.get(judged.admitted) as SubmitResult;
+  const result = written.get(judged.repeats) as SubmitResult;
+  return result.kind === 'accepted' ? { ...result, repeated: true } : result;
+}
+
+/** Writes what is admitted, and commits; what each has come to. */
+async function write(tx: Transaction, judged: readonly Judged[]): Promise<Map<Submission, SubmitResult>> {
+  const admitted = judged.flatMap((one) => ('admitted' in one ? [one.admitted] : []));
+  if (admitted.length === 0) return new Map();
+  const jobs = admitted.reduce((sum, one) => sum + one.jobs.length, 0);
+  const [ids, jobIds] = await reserveIds(tx, admitted.length, jobs);
+  let next = 0;
+  const accepted = admitted.map((submission, i): Accepted => {
+    const { jobs, group = null } = submission;
+    const id = ids[i] as number;
+    const groupId = jobs.length > 1 || group !== null ? id : null;
+    const first = next;
+    next += jobs.length;
+    return { ...submission, id, groupId, jobIds: jobIds.slice(first, next) };
+  });
+  const around = await insertAround(tx, accepted);
+  const written = around.flatMap((one) => (one.kind === 'written' ? [one.submission] : []));
+  if (written.length > 0) await copyJobs(tx, written);
+  return new Map(
+    around.map((one, i): [Submission, SubmitResult] => {
+      const { jobIds, groupId } = accepted[i] as Accepted;
+      const result = one.kind === 'gone' ? one : { kind: 'accepted', jobIds, groupId, repeated: false };
+      return [admitted[i] as Submission, result as SubmitResult];
+    }),
+  );
+}
+
 /** Why so many jobs are not accepted; null: they are. */
 export function noRoom(
-  { jobs, share }: Pick<Submission, 'jobs' | 'share'>,
+  { jobs, share, now }: Pick<Submission, 'jobs' | 'share' | 'now'>,
   { limit, periodS }: SubmittingUser,
-  [, recent, live, used]: Found,
+  { recent, live, used }: Counted,
   liveJobsMax: number,
 ): Extract<SubmitResult, { kind: 'quota' | 'full' | 'share' }> | null {
   if (limit !== null && periodS !== null) {
-    const within = recent.reduce((sum, [, count]) => sum + count, 0);
-    if (within + jobs.length > limit) {
-      const freesAt = quotaFreesAt(recent, jobs.length, limit, periodS);
-      return { kind: 'quota', limit, periodS, used: within, asked: jobs.length, freesAt };
+    const within = recent.filter(([at]) => at > now - periodS);
+    const submitted = within.reduce((sum, [, count]) => sum + count, 0);
+    if (submitted + jobs.length > limit) {
+      const freesAt = quotaFreesAt(within, jobs.length, limit, periodS);
+      return { kind: 'quota', limit, periodS, used: submitted, asked: jobs.length, freesAt };
     }
   }
   if (live + jobs.length > liveJobsMax) return { kind: 'full', limit: liveJobsMax, live };
@@ -70,19 +134,30 @@ export function noRoom(
   return null;
 }
 
-/** All that belongs to an accepted submission but the jobs, which come last (`copyJobs`). */
-export async function insertAround<S extends Accepted>(
-  tx: Transaction,
-  submission: S,
-): Promise<{ kind: 'gone'; jobs: number[] } | { kind: 'written'; submission: S }> {
-  const { jobIds, group = null, audit } = submission;
-  const accepted = { ...submission, jobs: submission.jobs.map((job) => withReads(job, jobIds)) };
-  const gone = await insertNeeds(tx, accepted);
-  if (gone.length > 0) return { kind: 'gone', jobs: gone };
-  await insertSubmission(tx, accepted);
-  if (group !== null) await insertGroup(tx, accepted, group);
-  if (audit) await insertAudit(tx, audit(jobIds));
-  return { kind: 'written', submission: accepted };
+export type Around = { kind: 'gone'; jobs: number[] } | { kind: 'written'; submission: Accepted };
+
+/** All that belongs to accepted submissions but the jobs, which come last (`copyJobs`). */
+export async function insertAround(tx: Transaction, submissions: readonly Accepted[]): Promise<Around[]> {
+  const around: Around[] = [];
+  for (const submission of submissions) {
+    const jobs = submission.jobs.map((job) => withReads(job, submission.jobIds));
+    const gone = await insertNeeds(tx, { ...submission, jobs });
+    around.push(
+      gone.length > 0
+        ? { kind: 'gone', jobs: gone }
+        : { kind: 'written', submission: { ...submission, jobs } },
+    );
+  }
+  const written = around.flatMap((one) => (one.kind === 'written' ? [one.submission] : []));
+  await Promise.all([
+    insertSubmissions(tx, written),
+    ...written.map((one) => one.group && insertGroup(tx, one, one.group)),
+    insertAudits(
+      tx,
+      written.flatMap(({ audit, jobIds }) => audit?.(jobIds) ?? []),
+    ),
+  ]);
+  return around;
 }
 
 /** How many jobs it may submit within how many seconds; null: there is no such limit. */
@@ -92,49 +167,95 @@ interface SubmittingUser {
 }
 
 /**
- * Takes the user's row first, so that a quota cannot be exceeded by two submissions at once, and an idempotency key is
- * looked for where its first use has either committed or not begun. null: there is no such user.
+ * Takes the users' rows first, so that a quota cannot be exceeded by two submissions at once, and an idempotency key is
+ * looked for where its first use has either committed or not begun. Who is not there is left out.
  */
-export function lockUser(tx: Transaction, userId: number): Promise<SubmittingUser | null> {
-  return row(
+export async function lockUsers(
+  tx: Transaction,
+  of: readonly Pick<Submission, 'userId'>[],
+  skipLocked = false,
+): Promise<Map<number, SubmittingUser>> {
+  const ids = list('integer', [...new Set(of.map(({ userId }) => userId))]);
+  const locked = await rows<SubmittingUser & { id: number }>(
     tx,
-    sql`SELECT submission_limit AS limit, submission_period_s AS "periodS" FROM users WHERE id = ${userId} FOR NO KEY UPDATE`,
+    sql`
+SELECT id, submission_limit AS limit, submission_period_s AS "periodS" FROM users WHERE id = ANY (${ids})
+ ORDER BY id FOR NO KEY UPDATE ${skipLocked ? sql`SKIP LOCKED` : sql``}`,
   );
+  return new Map(locked.map((user) => [user.id, user]));
 }
 
-type Known = [hash: string, jobIds: number[], groupId: number | null];
-type Found = [Known | null, withinPeriod: [at: number, jobs: number][], notEnded: number, ofUser: Share];
+/** What limits are for. */
+interface Counted {
+  /** Of the user's submissions when, epoch seconds, and of how many jobs; within the period of its quota, in the order of time. */
+  recent: readonly (readonly [at: number, jobs: number])[];
+  /** Jobs of all that have not ended. */
+  live: number;
+  /** By the user's jobs that have not ended. */
+  used: Share;
+}
+
+interface Found {
+  /** For each of the submissions what its key is known for. */
+  known: ([hash: string, jobIds: number[], groupId: number | null] | null)[];
+  live: number;
+  users: ({ id: number } & Pick<Counted, 'recent' | 'used'>)[];
+}
 
 /** A statement of its own after the lock: it must see what was committed while we waited for it. */
 export function findSubmissions(
   tx: Transaction,
-  { userId, idempotencyKey, now }: Pick<Submission, 'userId' | 'idempotencyKey' | 'now'>,
+  submissions: readonly Pick<Submission, 'userId' | 'idempotencyKey' | 'now'>[],
 ): Promise<Found> {
-  return value(
-    tx,
-    sql`
-SELECT json_build_array(
-  (SELECT json_build_array(payload_hash, job_ids,
-            CASE WHEN job_count > 1 OR EXISTS (SELECT 1 FROM job_groups g WHERE g.id = s.id) THEN s.id END)
-     FROM submissions s WHERE user_id = ${userId} AND idempotency_key = ${idempotencyKey}::text),
-  (SELECT coalesce(json_agg(json_build_array(date_part('epoch', at), job_count) ORDER BY at, id), '[]')
-     FROM submissions
-    WHERE user_id = ${userId} AND at > to_timestamp(${now}::float8)
-      - make_interval(secs => (SELECT submission_period_s FROM users WHERE id = ${userId}))),
-  (SELECT coalesce(sum(jobs), 0) FROM job_counts),
-  (SELECT json_build_object('jobs', coalesce(sum(jobs), 0), 'bytes', coalesce(sum(bytes), 0)) FROM user_jobs WHERE user_id = ${userId})) AS v`,
-  );
+  const asked = table('t', submissions, {
+    user_id: ['integer', ({ userId }) => userId],
+    key: ['text', ({ idempotencyKey }) => idempotencyKey],
+    at: ['float8', ({ now }) => now],
+  });
+  const statement = sql`
+WITH asked AS MATERIALIZED (SELECT * FROM ${asked})
+SELECT json_build_object(
+  'known', (SELECT json_agg((SELECT json_build_array(payload_hash, job_ids,
+                                CASE WHEN job_count > 1 OR EXISTS (SELECT 1 FROM job_groups g WHERE g.id = s.id) THEN s.id END)
+                               FROM submissions s WHERE s.user_id = t.user_id AND s.idempotency_key = t.key) ORDER BY place) FROM asked t),
+  'live', (SELECT coalesce(sum(jobs), 0) FROM job_counts),
+  'users', (SELECT json_agg(json_build_object('id', u.id,
+      'recent', (SELECT coalesce(json_agg(json_build_array(date_part('epoch', s.at), job_count) ORDER BY s.at, s.id), '[]')
+                   FROM submissions s
+                  WHERE s.user_id = u.id AND s.at > to_timestamp(t.at) - make_interval(secs => u.submission_period_s)),
+      'used', (SELECT json_build_object('jobs', coalesce(sum(jobs), 0), 'bytes', coalesce(sum(bytes), 0))
+                 FROM user_jobs WHERE user_id = u.id)))
+    FROM (SELECT user_id, min(at) AS at FROM asked GROUP BY user_id) t JOIN users u ON u.id = t.user_id)) AS v`;
+  return value(tx, prepared(statement));
 }
 
-/** An id for the submission, and ids for its jobs, in ascending order. Those of others may lie between. */
+/** What is counted for a user, with what is admitted before: of the same user, and of all. */
+function withThese(
+  found: Found,
+  userId: number,
+  own: readonly Submission[],
+  all: readonly Submission[],
+): Counted {
+  const { recent, used } = found.users.find(({ id }) => id === userId) as Found['users'][number];
+  const jobsOf = (some: readonly Submission[]) => some.flatMap(({ jobs }) => jobs);
+  const more = shareOf(jobsOf(own));
+  return {
+    recent: [...recent, ...own.map(({ now, jobs }) => [now, jobs.length] as const)].sort(([a], [b]) => a - b),
+    live: found.live + jobsOf(all).length,
+    used: { jobs: used.jobs + more.jobs, bytes: used.bytes + more.bytes },
+  };
+}
+
+/** Ids for submissions, and ids for their jobs, in ascending order. Those of others may lie between. */
 export async function reserveIds(
   tx: Transaction,
+  submissions: number,
   jobs: number,
-): Promise<[submission: number, jobIds: number[]]> {
+): Promise<[submissions: number[], jobIds: number[]]> {
   return value(
     tx,
     sql`
-SELECT json_build_array(nextval('submissions_id_seq'),
+SELECT json_build_array((SELECT json_agg(nextval('submissions_id_seq')) FROM generate_series(1, ${submissions}::integer)),
   (SELECT json_agg(nextval('jobs_id_seq')) FROM generate_series(1, ${jobs}::integer))) AS v`,
   );
 }
@@ -142,7 +263,7 @@ SELECT json_build_array(nextval('submissions_id_seq'),
 export interface Accepted extends Submission {
   id: number;
   /** Aligned with the jobs. */
-  jobIds: readonly number[];
+  jobIds: number[];
   /** null: it is a single job. */
   groupId: number | null;
 }
@@ -151,14 +272,17 @@ export interface Accepted extends Submission {
  * Copied, not inserted: 10 000 jobs from objects to rows in 80 ms instead of 130, and however many they are, they are copied in parts, so
  * that nobody else waits for all of them; and still by one statement, with the commit behind it: its trigger takes the event lock.
  */
-function copyJobs(tx: Transaction, { jobs, jobIds, userId, groupId, now }: Accepted): Promise<void> {
+function copyJobs(tx: Transaction, submissions: readonly Accepted[]): Promise<void> {
+  const jobs = submissions.flatMap((one) => one.jobs);
+  const jobIds = submissions.flatMap((one) => one.jobIds);
+  const of = submissions.flatMap((one) => one.jobs.map(() => one));
   const columns: CopyColumns<number> = {
     id: ['bigint', (i) => jobIds[i]],
-    user_id: ['integer', () => userId],
-    group_id: ['bigint', () => groupId],
-    submitted_at: ['timestamptz', () => now],
+    user_id: ['integer', (i) => of[i]?.userId],
+    group_id: ['bigint', (i) => of[i]?.groupId],
+    submitted_at: ['timestamptz', (i) => of[i]?.now],
     bytes: ['integer', (i) => bytesOf(jobs[i] as NewJob)],
-    state: ['text', (i) => stateOf(jobs[i] as NewJob, now)],
+    state: ['text', (i) => stateOf(jobs[i] as NewJob, (of[i] as Accepted).now)],
     workflow: ['jsonb', (i) => jobs[i]?.workflow ?? null],
     ...givenColumns((i) => jobs[i] as NewJob),
   };
@@ -185,16 +309,21 @@ export const givenColumns = <T>(jobOf: (item: T) => NewJob): CopyColumns<T> =>
     }),
   );
 
-function insertSubmission(
-  tx: Transaction,
-  { id, userId, idempotencyKey, payloadHash, jobIds, now }: Accepted,
-): Promise<number> {
-  return run(
+async function insertSubmissions(tx: Transaction, submissions: readonly Accepted[]): Promise<void> {
+  if (submissions.length === 0) return;
+  const items = table('t', submissions, {
+    id: ['bigint', ({ id }) => id],
+    user_id: ['integer', ({ userId }) => userId],
+    key: ['text', ({ idempotencyKey }) => idempotencyKey],
+    hash: ['text', ({ payloadHash }) => payloadHash],
+    job_ids: ['bigint[]', ({ jobIds }) => jobIds],
+    at: ['float8', ({ now }) => now],
+  });
+  await run(
     tx,
     sql`
 INSERT INTO submissions (id, user_id, idempotency_key, payload_hash, job_ids, job_count, at)
-  VALUES (${id}, ${userId}, ${idempotencyKey}, ${payloadHash}, ${list('bigint', jobIds)}, ${jobIds.length},
-    to_timestamp(${now}::float8))`,
+SELECT id, user_id, key, hash, job_ids, cardinality(job_ids), to_timestamp(at) FROM ${items}`,
   );
 }
 
