@@ -2,7 +2,7 @@ import { ENDED_BEFORE, type KnownRuns } from './known.js';
 import { type End, endReport, type Reports } from './process/reports.js';
 import type { EndCause, RunName, RunReport } from './runner.js';
 
-/** What runners have in common that write their reports down: they hand them over, and know which runs they have seen. */
+/** What runners have in common that report by themselves: they hand them over, and know which runs they have seen. */
 export abstract class ReportingRunner {
   constructor(
     protected readonly reported: Reports,
@@ -37,14 +37,14 @@ export abstract class ReportingRunner {
   fail(run: RunName, cause: EndCause, message: string): void {
     if (this.known.has(run)) return;
     this.known.add(run);
-    this.reportUnstarted(run, { cause, message });
+    this.reportEnd(run, { cause, message });
   }
 
   /** Whether a run has never been seen here. From now on it has been. */
   protected isNew(run: RunName): boolean {
     const standing = this.known.standing(run, this.isLive(run));
     this.known.add(run);
-    if (standing === 'acknowledged') this.reportUnstarted(run, { cause: 'LOST', message: ENDED_BEFORE });
+    if (standing === 'acknowledged') this.reportEnd(run, { cause: 'LOST', message: ENDED_BEFORE });
     return standing === 'new';
   }
 
@@ -55,9 +55,9 @@ export abstract class ReportingRunner {
     return true;
   }
 
-  /** Reports the end of a run that was never started and never will be. */
-  protected reportUnstarted(run: RunName, end: End): void {
+  /** Reports the end of a run of which nobody else will. */
+  protected reportEnd(run: RunName, end: End, atMs = this.nowMs()): void {
     this.known.reported(run);
-    this.reported.add(endReport(run, end, this.nowMs()));
+    this.reported.add(endReport(run, end, atMs));
   }
 }

@@ -1,14 +1,14 @@
 import { type Env, REAL_ENV } from '../platform/env.js';
-import { ENDED_BEFORE, KnownRuns } from './known.js';
+import { KnownRuns } from './known.js';
+import { MemoryJournal, Reports } from './process/reports.js';
+import { ReportingRunner } from './reporting.js';
 import {
   type Assignment,
-  type EndedReport,
   type LiveRun,
   type Measured,
   nameOf,
   type RunName,
   type Runner,
-  type RunReport,
   runKey,
   UNMEASURED,
 } from './runner.js';
@@ -36,42 +36,34 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
  * Nothing is kept on disk, for there is nothing that could be repeated: after a restart the service tells which runs go on,
  * and they begin anew.
  */
-export class SimulatedRunner implements Runner {
+export class SimulatedRunner extends ReportingRunner implements Runner {
   readonly problem = null;
   readonly simulates = true;
-  onReports: (() => void) | null = null;
   private readonly live = new Map<string, SimulatedRun>();
-  private readonly known = new KnownRuns();
   private readonly ends = new EndHeap();
   private readonly speed: number;
-  private readonly pending: RunReport[] = [];
-  private lastSeq = 0;
   private readonly env: Env;
   /** When the even clock began, by the time of day. */
   private readonly originMs: number;
   private cancelTimer = (): void => {};
   private timerAtMs = Number.POSITIVE_INFINITY;
-  private announced = false;
 
   /** @throws RangeError for a speed that is no positive number */
   constructor(options: SimulatedRunnerOptions) {
     if (!(options.speed > 0 && options.speed < Number.POSITIVE_INFINITY)) {
       throw new RangeError(`speed: ${options.speed}; a number above 0 is accepted`);
     }
-    this.speed = options.speed;
-    this.env = options.env ?? REAL_ENV;
+    const { speed, env = REAL_ENV } = options;
+    super(new Reports(new MemoryJournal(), { release() {} }, env), new KnownRuns());
+    this.speed = speed;
+    this.env = env;
     this.originMs = this.env.nowMs() - this.env.upMs();
   }
 
   start(assignment: Assignment): void {
     const { runTimeLimitS } = assignment;
     const name = nameOf(assignment);
-    const standing = this.known.standing(name, this.live.has(runKey(name)));
-    this.known.add(name);
-    if (standing === 'acknowledged') {
-      this.reportEnd(name, this.nowMs(), { cause: 'LOST', exitCode: null, signal: null }, ENDED_BEFORE);
-    }
-    if (standing !== 'new') return;
+    if (!this.isNew(name)) return;
     const durationS = Math.max(0, assignment.simulatedS ?? assignment.plannedS);
     const limited = runTimeLimitS !== null && durationS > runTimeLimitS;
     const startedAtMs = this.nowMs();
@@ -84,7 +76,7 @@ export class SimulatedRunner implements Runner {
       ended: false,
     };
     this.live.set(runKey(name), run);
-    this.report({ seq: 0, ...name, phase: 'STARTED', atMs: startedAtMs });
+    this.reported.add({ ...name, phase: 'STARTED', atMs: startedAtMs });
     this.ends.push(run);
     this.schedule();
   }
@@ -96,12 +88,10 @@ export class SimulatedRunner implements Runner {
 
   cancel(name: RunName): void {
     const run = this.live.get(runKey(name));
-    // A service that was restored from a copy waits for an end that it had once: it is told again.
-    if (!run && this.known.standing(name, false) === 'past') return;
-    this.known.add(name);
     if (run) this.end(run);
-    const signal = run ? 'SIGTERM' : null;
-    this.reportEnd(name, this.nowMs(), { cause: 'CANCELLED_BY_USER', exitCode: null, signal });
+    // A service that was restored from a copy waits for an end that it had once: it is told again.
+    else if (!this.isUnheard(name)) return;
+    this.reportEnd(name, { cause: 'CANCELLED_BY_USER', signal: run ? 'SIGTERM' : null });
   }
 
   forget(name: RunName): void {
@@ -114,16 +104,6 @@ export class SimulatedRunner implements Runner {
     return [...this.live.values()].map((run) => ({ ...nameOf(run), startedAtMs: run.startedAtMs }));
   }
 
-  reports(limit: number): RunReport[] {
-    return this.pending.slice(0, limit);
-  }
-
-  acknowledge(seq: number): void {
-    const kept = this.pending.findIndex((report) => report.seq > seq);
-    const gone = this.pending.splice(0, kept < 0 ? this.pending.length : kept);
-    for (const report of gone) if (report.phase === 'ENDED') this.known.acknowledged(report);
-  }
-
   /** Simulated runs write nothing. */
   freshOutput(): null {
     return null;
@@ -134,6 +114,10 @@ export class SimulatedRunner implements Runner {
   close(): void {
     this.cancelTimer();
     this.timerAtMs = Number.POSITIVE_INFINITY;
+  }
+
+  protected isLive(run: RunName): boolean {
+    return this.live.has(runKey(run));
   }
 
   private end(run: SimulatedRun): void {
@@ -164,29 +148,9 @@ export class SimulatedRunner implements Runner {
       this.end(run);
       const signal = run.cause === 'RUN_TIME_LIMIT' ? 'SIGTERM' : null;
       const exitCode = signal ? null : 0;
-      this.reportEnd(run, run.endsAtMs, { cause: run.cause, exitCode, signal }, null, this.times(run));
+      this.reportEnd(run, { cause: run.cause, exitCode, signal, ...this.times(run) }, run.endsAtMs);
     }
     this.schedule();
-  }
-
-  private reportEnd(
-    run: RunName,
-    atMs: number,
-    end: Pick<EndedReport, 'cause' | 'exitCode' | 'signal'>,
-    message: string | null = null,
-    measured: Measured = UNMEASURED,
-  ): void {
-    this.known.reported(run);
-    this.report({
-      seq: 0,
-      ...nameOf(run),
-      phase: 'ENDED',
-      atMs,
-      ...end,
-      message,
-      ...measured,
-      outputs: [],
-    });
   }
 
   /** By the service's clock, which goes on at its own speed: the parts of a run that was sped up are as long as it was. */
@@ -198,17 +162,6 @@ export class SimulatedRunner implements Runner {
       ...UNMEASURED,
       ...{ cpuS: seconds - ioWaitS, cpuMethod: 'SIMULATED', ioWaitS, ioWaitMethod: 'SIMULATED' },
     };
-  }
-
-  private report(report: RunReport): void {
-    report.seq = ++this.lastSeq;
-    this.pending.push(report);
-    if (this.announced) return;
-    this.announced = true;
-    this.env.soon(() => {
-      this.announced = false;
-      this.onReports?.();
-    });
   }
 }
 

@@ -1,5 +1,5 @@
 /** The API process: GraphQL over HTTP and WebSocket, health, readiness and metrics, on one port. */
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -337,7 +337,7 @@ function withoutPipelines(handle: RequestListener): RequestListener {
   };
 }
 
-const newRequestId = (): string => randomBytes(9).toString('base64url');
+const newRequestId = (): string => randomUUID();
 
 /** The client's own id where it is a plain one, so that logs of both sides can be laid side by side. */
 const identifyRequest: RequestHandler = (req, res, next) => {

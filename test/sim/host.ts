@@ -225,7 +225,7 @@ export class DurableRunner extends ReportingRunner implements Runner {
   resume(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
     this.host.lost(runKey(assignment));
-    this.reportUnstarted(assignment, { cause: 'LOST' });
+    this.reportEnd(assignment, { cause: 'LOST' });
   }
 
   cancel(name: RunName): void {
@@ -237,7 +237,7 @@ export class DurableRunner extends ReportingRunner implements Runner {
     }
     if (this.waiting.delete(key)) this.known.add(name);
     else if (!this.isUnheard(name)) return;
-    this.reportUnstarted(name, { cause: 'CANCELLED_BY_USER' });
+    this.reportEnd(name, { cause: 'CANCELLED_BY_USER' });
   }
 
   forget(name: RunName): void {
@@ -449,8 +449,8 @@ export class DurableRunner extends ReportingRunner implements Runner {
     }
   }
 
-  protected override reportUnstarted(run: RunName, end: End): void {
-    super.reportUnstarted(run, end);
+  protected override reportEnd(run: RunName, end: End): void {
+    super.reportEnd(run, end);
     if (this.reported.owes) this.poll();
   }
 }

@@ -286,24 +286,24 @@ export class ExternalRunner extends ReportingRunner implements StageableRunner {
       const problem = this.problemOf(assignment);
       const terms = this.options.terms(assignment);
       const run = { assignment, terms, handedOverMs: Date.now(), names: [] };
-      if (problem !== null) this.reportUnstarted(assignment, problem);
+      if (problem !== null) this.reportEnd(assignment, problem);
       else this.submitter.add(this.take(handed(run)));
     } catch (error) {
       if (!(error instanceof NotAllowedError)) throw error;
-      this.reportUnstarted(assignment, { cause: 'LAUNCH_FAILED', message: error.message });
+      this.reportEnd(assignment, { cause: 'LAUNCH_FAILED', message: error.message });
     }
   }
 
   resume(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
-    this.reportUnstarted(assignment, { cause: 'LOST', message: 'the agent has no record of this run' });
+    this.reportEnd(assignment, { cause: 'LOST', message: 'the agent has no record of this run' });
   }
 
   cancel(name: RunName): void {
     const run = this.runsByKey.get(runKey(name));
     if (run === undefined) {
       const message = 'canceled before it was submitted';
-      if (this.isUnheard(name)) this.reportUnstarted(name, { cause: 'CANCELLED_BY_USER', message });
+      if (this.isUnheard(name)) this.reportEnd(name, { cause: 'CANCELLED_BY_USER', message });
       return;
     }
     run.asked ??= 'CANCEL';

@@ -29,7 +29,7 @@ export interface EffectsOptions {
   reports: Reports;
   known: KnownRuns;
   keep: (run: EndedRun, signal: AbortSignal) => Promise<string | null>;
-  reportUnstarted: (run: RunName, end: End) => void;
+  reportEnd: (run: RunName, end: End) => void;
   /** Told when there is room for one more run. */
   freed: () => void;
   warn: (fields: object, message: string) => void;
@@ -54,7 +54,7 @@ export class Effects {
         this.reportStart(effect.run);
         break;
       case 'REPORT_UNSTARTED':
-        this.options.reportUnstarted(effect.assignment, effect.end);
+        this.options.reportEnd(effect.assignment, effect.end);
         break;
       case 'WARN':
         this.warn(key, effect.run);

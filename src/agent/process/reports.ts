@@ -14,6 +14,29 @@ export function endReport(run: RunName, end: End, atMs: number): NewReport {
   return Object.assign(report, end);
 }
 
+/** Reports that the service has not acknowledged, of a runner that need not know them after a restart. */
+export class MemoryJournal implements Pick<Journal, 'appendAll' | 'list' | 'acknowledge' | 'close'> {
+  private readonly pending: RunReport[] = [];
+  private lastSeq = 0;
+
+  appendAll(reports: readonly NewReport[]): RunReport[] {
+    const numbered = reports.map((report) => ({ ...report, seq: ++this.lastSeq }) as RunReport);
+    this.pending.push(...numbered);
+    return numbered;
+  }
+
+  list(limit: number): RunReport[] {
+    return this.pending.slice(0, limit);
+  }
+
+  acknowledge(seq: number): RunReport[] {
+    const kept = this.pending.findIndex((report) => report.seq > seq);
+    return this.pending.splice(0, kept < 0 ? this.pending.length : kept);
+  }
+
+  close(): void {}
+}
+
 /** What a runner has to tell: in its journal, or in memory as long as the disk has no room for it. */
 export class Reports {
   /** Called (soon, and once for many) when there are new ones. */
@@ -23,7 +46,7 @@ export class Reports {
   private announced = false;
 
   constructor(
-    private readonly journal: Journal,
+    private readonly journal: Pick<Journal, 'appendAll' | 'list' | 'acknowledge' | 'close'>,
     private readonly disk: Pick<Disk, 'release'>,
     private readonly env: Pick<Env, 'soon'>,
   ) {}

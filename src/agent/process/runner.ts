@@ -196,7 +196,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     });
     this.effects = new Effects({
       ...{ lives, signals, isolation, slots, outputs, remains, leftBehind, reports, known, warn },
-      reportUnstarted: (run, end) => this.reportUnstarted(run, end),
+      reportEnd: (run, end) => this.reportEnd(run, end),
       keep: options.keep,
       freed: () => this.launchWaiting(),
     });
@@ -270,7 +270,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
 
   resume(assignment: Assignment): void {
     if (!this.isNew(assignment)) return;
-    this.reportUnstarted(assignment, {
+    this.reportEnd(assignment, {
       cause: 'LOST',
       message: 'the agent has no record of this run',
     });
@@ -284,7 +284,7 @@ export class ProcessRunner extends ReportingRunner implements Runner {
     }
     // Nor does one go on whose record was lost with the power: its end would be waited for.
     if (!this.isUnheard(name)) return;
-    this.reportUnstarted(name, {
+    this.reportEnd(name, {
       cause: 'CANCELLED_BY_USER',
       message: 'canceled before it was started',
     });
