@@ -92,7 +92,7 @@ export {
   type SiteEntry,
   SiteMemory,
 } from './grid/grid.js';
-export { type LicenseState, namedAmounts, type RunState } from './grid/site-resources.js';
+export { namedAmounts, type PoolState, type RunState } from './grid/site-resources.js';
 export { fieldsOf } from './lean-jobs.js';
 export { type SiteContext, type SitePlan, siteCycle } from './local/cycle.js';
 export { beginning } from './local/external/begin.js';

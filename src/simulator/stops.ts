@@ -6,9 +6,9 @@ import {
   type Grid,
   type Held,
   type Job,
-  type LicenseState,
   namedAmounts,
   type Policy,
+  type PoolState,
   type RunState,
 } from '../core/index.js';
 import { type HoldInTheWay, type KeptRun, type StoppedRun, stoppedFor, stopsAhead } from '../store/upkeep.js';
@@ -76,7 +76,7 @@ export class HoldStops {
   }
 
   /** Those of which something is held. */
-  private poolsOf(holds: readonly HoldInTheWay[]): LicenseState[] {
+  private poolsOf(holds: readonly HoldInTheWay[]): PoolState[] {
     const ids = new Set(holds.flatMap(({ pools }) => pools.map(({ id }) => id)));
     return [...ids].sort((a, b) => a - b).flatMap((id) => this.grid.pool(id) ?? []);
   }

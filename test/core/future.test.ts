@@ -5,8 +5,8 @@ import type { Requirement } from '../../src/core/grid/requirements.js';
 import type {
   EligibleMachines,
   Hold,
-  LicenseState,
   MachineState,
+  PoolState,
   RunState,
 } from '../../src/core/grid/site-resources.js';
 import type { Grid, Job } from '../../src/core/index.js';
@@ -32,7 +32,7 @@ class Seconds {
   constructor(
     readonly machines: readonly MachineState[],
     kinds: number,
-    pools: readonly LicenseState[],
+    pools: readonly PoolState[],
   ) {
     const rows = () =>
       machines.map(({ offered }) =>
@@ -259,7 +259,7 @@ describe('the future of a site', () => {
               machines: [state],
               tasks: [1],
               each: eachTakes(task),
-              licenses: copies > 0 ? [{ pool: pools[copies - 1] as LicenseState, copies }] : [],
+              licenses: copies > 0 ? [{ pool: pools[copies - 1] as PoolState, copies }] : [],
             };
             take(hold, from, from + length, certain);
           } else if (step.kind === 'give') {

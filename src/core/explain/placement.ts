@@ -6,7 +6,7 @@ import { beginDispatch } from '../dispatch/cycle.js';
 import { amountOf, MEMORY, PLACES, pairsOf } from '../grid/amounts.js';
 import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
-import type { EligibleMachines, LicenseState } from '../grid/site-resources.js';
+import type { EligibleMachines, PoolState } from '../grid/site-resources.js';
 import { fieldsOf } from '../lean-jobs.js';
 import { localKindOf } from '../local/registry.js';
 import { type DispatchExplanation, type Job, limitAt } from '../model.js';
@@ -148,7 +148,7 @@ const numbersOfTasks = (of: Requirement, grid: Grid): Record<string, number> => 
 export const poolNumbers = (
   { signature: { pools } }: Requirement,
   sites: readonly Pick<EligibleMachines, 'pools'>[],
-  free?: (pool: LicenseState) => number,
+  free?: (pool: PoolState) => number,
 ): Record<string, number> =>
   Object.fromEntries(
     pools.flatMap(({ kind, amount }, i) => {

@@ -8,8 +8,8 @@ import {
   amountIn,
   type EligibleMachines,
   type Hold,
-  type LicenseState,
   type MachineState,
+  type PoolState,
   type RunState,
 } from '../grid/site-resources.js';
 import { fieldsOf } from '../lean-jobs.js';
@@ -28,7 +28,7 @@ import {
 } from '../model.js';
 import { localPolicyOf, type Policy } from '../policy.js';
 import { type Column, columnOf, shift } from '../resources/column.js';
-import { Claims, isOlder, LicenseCopies } from '../resources/licenses.js';
+import { Claims, isOlder, PoolsInMind } from '../resources/licenses.js';
 import { allocationsOf, amountsOf } from '../resources/placement.js';
 import { Profile } from '../resources/profile.js';
 import { copyOf, type PredictedStart, QUEUE_MAX, STARTS_MAX } from './ahead.js';
@@ -128,7 +128,7 @@ function takeLicensesElsewhere(copy: Grid, grid: Grid, entry: SiteEntry, job: Jo
       for (const { run, end } of resources.runs)
         if (run.pools.length > 0)
           taken.push({ from: -Infinity, to: Math.max(end, now + LEAST_S), pools: run.pools });
-  for (const claim of new Claims(grid, site.id, new LicenseCopies(now)).others)
+  for (const claim of new Claims(grid, site.id, new PoolsInMind(now)).others)
     if (own === null || isOlder(claim, own))
       taken.push({ from: claim.at, to: claim.end, pools: claim.pools });
   if (taken.length === 0) return;
@@ -193,7 +193,7 @@ function reservedFor(
   const limit = limitAt(job, entry.site);
   const { machines, pools } = entry.resources.eligible(grid.requirementOf(job).signature);
   const holds = [entry.resources, ...pools.flatMap(({ of }) => of)].flatMap((one) => one.holds);
-  const claims = pools.length === 0 ? [] : new Claims(grid, entry.site.id, new LicenseCopies(now)).others;
+  const claims = pools.length === 0 ? [] : new Claims(grid, entry.site.id, new PoolsInMind(now)).others;
   const begins = [
     ...holds.map(({ from }) => from),
     ...promised.map(({ at }) => at),
@@ -289,7 +289,7 @@ function heldBy(
 function copiesAtLatest(
   grid: Grid,
   { site }: SiteEntry,
-  { license, holders, holds }: LicenseState,
+  { license, holders, holds }: PoolState,
   now: number,
   latestEnd: (run: RunState) => number,
 ): Column {

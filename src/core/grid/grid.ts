@@ -36,12 +36,12 @@ import { Arrival, JobQueue } from './queue.js';
 import { type Requirement, Requirements, type Signature } from './requirements.js';
 import {
   alikeIn,
-  type Copies,
   holdsIn,
-  type LicenseState,
   type MachineState,
   machineState,
   type Placement,
+  type PoolCopies,
+  type PoolState,
   type RunState,
   SiteResources,
   type TimedHold,
@@ -110,7 +110,7 @@ export interface ReservedPart {
   /** The same machines as the site has them. */
   readonly beneath: ReadonlyMap<number, MachineState>;
   /** What it holds of pools, by their ids: its jobs have that of these kinds, and no more. */
-  readonly pools: ReadonlyMap<number, LicenseState>;
+  readonly pools: ReadonlyMap<number, PoolState>;
 }
 
 export type ReservedEntry = SiteEntry & { readonly part: ReservedPart };
@@ -201,8 +201,8 @@ export class Grid {
   /** The one that was asked for last: mostly it is asked for again. */
   private lastEntry: SiteEntry | null = null;
   private readonly machineById = new Map<number, MachineState>();
-  private readonly licenseById = new Map<number, LicenseState>();
-  private readonly poolsByKind = new Map<string, LicenseState[]>();
+  private readonly licenseById = new Map<number, PoolState>();
+  private readonly poolsByKind = new Map<string, PoolState[]>();
   private readonly heldById = new Map<number, Held>();
   /** Licenses of the whole grid. */
   private shared = 0;
@@ -381,7 +381,7 @@ export class Grid {
       known.license = license;
     } else {
       if (known !== undefined) this.removeLicense(license.id);
-      const state: LicenseState = {
+      const state: PoolState = {
         ...{ license, holders: [], inUse: 0, returnedAt: ++this.returns, holds: [], isPart: false },
       };
       this.licenseById.set(license.id, state);
@@ -578,7 +578,7 @@ export class Grid {
   ): ReservedEntry {
     const machines = new Map<number, MachineState>();
     const beneath = new Map<number, MachineState>();
-    const pools = new Map<number, LicenseState>();
+    const pools = new Map<number, PoolState>();
     for (const { id: poolId, amount } of (helds[0] as Held).pools) {
       const pool = this.licenseById.get(poolId);
       if (pool === undefined) continue;
@@ -728,7 +728,7 @@ export class Grid {
   }
 
   /** All pools, by id. */
-  pools(): readonly LicenseState[] {
+  pools(): readonly PoolState[] {
     return [...this.licenseById.values()].sort((a, b) => a.license.id - b.license.id);
   }
 
@@ -741,7 +741,7 @@ export class Grid {
   }
 
   /** The pools of the whole grid, by id: sites share their copies. */
-  sharedLicenses(): readonly LicenseState[] {
+  sharedLicenses(): readonly PoolState[] {
     return [...this.licenseById.values()]
       .filter(({ license }) => license.siteId === null)
       .sort((a, b) => a.license.id - b.license.id);
@@ -1099,7 +1099,7 @@ export class Grid {
   }
 
   /** For who is at the site, or in its reservation. */
-  private poolBehind(id: number, site: SiteEntry | null): LicenseState | undefined {
+  private poolBehind(id: number, site: SiteEntry | null): PoolState | undefined {
     return site?.part?.pools.get(id) ?? this.licenseById.get(id);
   }
 
@@ -1156,7 +1156,7 @@ export class Grid {
   }
 
   /** Of its pools: those of the grid, or what is reserved of them. */
-  private copiesOf(run: Run, site: SiteEntry): Copies[] {
+  private copiesOf(run: Run, site: SiteEntry): PoolCopies[] {
     return run.pools.map(({ id, amount }) => {
       const pool = this.poolBehind(id, site);
       check(pool !== undefined, `license ${id} is not in the grid`);
@@ -1186,17 +1186,17 @@ export class Grid {
   }
 
   /** The pool with this id; null: there is none. */
-  pool(id: number): LicenseState | null {
+  pool(id: number): PoolState | null {
     return this.licenseById.get(id) ?? null;
   }
 
   /** All pools of a kind, by id. */
-  licensePools(kind: string): readonly LicenseState[] {
+  licensePools(kind: string): readonly PoolState[] {
     return this.poolsByKind.get(kind) ?? [];
   }
 
   /** The pools that serve a kind at a site, in order of use. */
-  private poolsFor(siteId: number, kind: string): LicenseState[] {
+  private poolsFor(siteId: number, kind: string): PoolState[] {
     const pools = this.poolsByKind.get(kind) ?? [];
     return [
       ...pools.filter((pool) => pool.license.siteId === siteId),

@@ -53,7 +53,7 @@ export interface MachineState {
   alone: Placement;
 }
 
-export interface LicenseState {
+export interface PoolState {
   license: License;
   /** Live runs that hold copies. */
   holders: RunState[];
@@ -67,8 +67,8 @@ export interface LicenseState {
 }
 
 /** So many copies of a pool. */
-export interface Copies {
-  readonly pool: LicenseState;
+export interface PoolCopies {
+  readonly pool: PoolState;
   readonly copies: number;
 }
 
@@ -79,7 +79,7 @@ export interface Hold {
   tasks: readonly number[];
   /** What each task takes. */
   each: TaskAmounts;
-  licenses: readonly Copies[];
+  licenses: readonly PoolCopies[];
 }
 
 /** What a live run holds, until it is expected to end. */
@@ -97,7 +97,7 @@ export interface TimedHold extends Hold {
   /** The waiting job that has it (`Job.promised`). */
   jobId?: number;
   /** What that job has of pools besides, which these know by holds of their own. */
-  copies?: readonly Copies[];
+  copies?: readonly PoolCopies[];
 }
 
 /** Where the tasks of a job go. */
@@ -136,7 +136,7 @@ export const amountIn = ({ pools }: { readonly pools: readonly PoolAmount[] }, i
   pools.find((one) => one.id === id)?.amount ?? 0;
 
 export interface PoolsOfKind {
-  readonly of: readonly LicenseState[];
+  readonly of: readonly PoolState[];
   readonly copies: number;
 }
 
@@ -305,7 +305,7 @@ export class SiteResources {
 
   constructor(
     readonly siteId: number,
-    private readonly poolsOf: (siteId: number, kind: string) => LicenseState[],
+    private readonly poolsOf: (siteId: number, kind: string) => PoolState[],
     /** How many kinds of resources there are. */
     public kinds: number,
     /** What jobs of a signature avoid as the grid is now. */
@@ -497,7 +497,7 @@ export class SiteResources {
     if (holdsByName(run.each)) this.deviceHolds.take(run, alikeIn(run), run.run.devices);
     const { licenses } = run;
     for (let i = 0; i < licenses.length; i++) {
-      const { pool, copies } = licenses[i] as Copies;
+      const { pool, copies } = licenses[i] as PoolCopies;
       pool.holders.push(run);
       pool.inUse += copies;
     }
@@ -511,7 +511,7 @@ export class SiteResources {
     if (holdsByName(run.each)) this.deviceHolds.give(run);
     const { licenses } = run;
     for (let i = 0; i < licenses.length; i++) {
-      const { pool, copies } = licenses[i] as Copies;
+      const { pool, copies } = licenses[i] as PoolCopies;
       pool.holders.splice(pool.holders.indexOf(run), 1);
       pool.inUse -= copies;
     }

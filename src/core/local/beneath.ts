@@ -2,12 +2,12 @@
 import type { Room } from '../grid/amounts.js';
 import type { Grid, ReservedEntry, ReservedPart } from '../grid/grid.js';
 import {
-  type Copies,
   giveTo,
   type Hold,
   holdsIn,
-  type LicenseState,
   type MachineState,
+  type PoolCopies,
+  type PoolState,
   type SiteResources,
 } from '../grid/site-resources.js';
 
@@ -33,7 +33,7 @@ export function copiesBeneath(grid: Grid): Map<number, number> {
   for (const { inside } of grid.sites)
     for (const { part } of inside)
       for (const [id, { inUse }] of part.pools) {
-        const pool = grid.pool(id) as LicenseState;
+        const pool = grid.pool(id) as PoolState;
         left.set(id, (left.get(id) ?? pool.license.copies - pool.inUse) - inUse);
       }
   return left;
@@ -42,7 +42,7 @@ export function copiesBeneath(grid: Grid): Map<number, number> {
 /** Takes the copies that are of reservations; false: there are too few, and none is taken. */
 export function takeCopiesBeneath({ licenses }: Pick<Hold, 'licenses'>, left: Map<number, number>): boolean {
   const reserved = licenses.filter(({ pool }) => pool.isPart);
-  const leftOf = ({ pool }: Copies): number => left.get(pool.license.id) as number;
+  const leftOf = ({ pool }: PoolCopies): number => left.get(pool.license.id) as number;
   if (reserved.some((one) => leftOf(one) < one.copies)) return false;
   for (const one of reserved) left.set(one.pool.license.id, leftOf(one) - one.copies);
   return true;

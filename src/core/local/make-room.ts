@@ -29,15 +29,15 @@ import { pairsOf } from '../grid/amounts.js';
 import type { Grid, ReservedPart, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import {
-  type Copies,
   type EligibleMachines,
   giveTo,
   type Hold,
-  type LicenseState,
   type MachineState,
   type NamedAmounts,
   namedAmounts,
   type Placement,
+  type PoolCopies,
+  type PoolState,
   type RunState,
   type SiteResources,
   type TimedHold,
@@ -166,7 +166,7 @@ class Preemptible {
   /** What is free once those that are being stopped have ended, beside all that is held. */
   private readonly room: Room;
   /** The same of pools, where it was asked for. */
-  private readonly copies = new Map<LicenseState, number>();
+  private readonly copies = new Map<PoolState, number>();
   /** How many more runs the site may have then. */
   private runsLeft: number;
   /** Runs and holds, without what the policy has reserved: that is for jobs of lower classes, or for the job itself. */
@@ -358,7 +358,7 @@ class Preemptible {
     at: number,
     gone: readonly RunState[],
     still: readonly RunState[] = [],
-  ): { placement: Placement; pools: Copies[] } | null {
+  ): { placement: Placement; pools: PoolCopies[] } | null {
     if (this.runsLeft + gone.length - still.length < 1) return null;
     for (const run of gone) giveTo(room, run, 1);
     for (const run of still) giveTo(room, run, -1);
@@ -373,7 +373,7 @@ class Preemptible {
 
   /** Copies of the pool that the job could have from `at` until `end`, and until `until` beside what is held for certain. */
   private copiesOf(
-    pool: LicenseState,
+    pool: PoolState,
     at: number,
     end: number,
     until: number,
@@ -400,7 +400,7 @@ class Preemptible {
   }
 
   /** Copies that nobody will have any more once those that are being stopped have ended: late runs still have theirs. */
-  private copiesLeft(pool: LicenseState): number {
+  private copiesLeft(pool: PoolState): number {
     let left = this.copies.get(pool);
     if (left === undefined) {
       left = this.future.copies.free(pool);

@@ -8,10 +8,10 @@ import type { Room } from '../grid/amounts.js';
 import type { Grid, SiteEntry, SiteMemory } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type {
-  Copies,
   EligibleMachines,
   MachineState,
   Placement,
+  PoolCopies,
   RunState,
   TimedHold,
 } from '../grid/site-resources.js';
@@ -397,7 +397,7 @@ export class SitePass {
     slot: number,
     placement: Placement,
     duration: number,
-    pools: readonly Copies[],
+    pools: readonly PoolCopies[],
     reason: ReasonCode,
   ): void {
     const jobId = this.entry.queue.ids[slot] as number;

@@ -10,8 +10,8 @@ import {
   asksByName,
   type Hold,
   holdsIn,
-  type LicenseState,
   type Placement,
+  type PoolState,
 } from '../grid/site-resources.js';
 import type { Reservation } from '../model.js';
 import type { Opening } from '../resources/future.js';
@@ -148,8 +148,8 @@ export class Places {
 }
 
 /** The pools that runs, queued jobs or `asks` have to do with. */
-export function poolsOf({ resources, queue }: SiteEntry, asks?: Requirement): LicenseState[] {
-  const pools = new Set<LicenseState>();
+export function poolsOf({ resources, queue }: SiteEntry, asks?: Requirement): PoolState[] {
+  const pools = new Set<PoolState>();
   const add = ({ signature }: Requirement): void => {
     if (signature.pools.length === 0) return;
     for (const { of } of resources.eligible(signature).pools) for (const pool of of) pools.add(pool);

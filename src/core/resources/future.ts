@@ -11,14 +11,14 @@
  */
 import type { Room } from '../grid/amounts.js';
 import type { Requirement } from '../grid/requirements.js';
-import type { Copies, EligibleMachines, Hold, Placement } from '../grid/site-resources.js';
+import type { EligibleMachines, Hold, Placement, PoolCopies } from '../grid/site-resources.js';
 
 export interface Opening {
   at: number;
   /** When the job ends by its estimate if it starts then. */
   end: number;
   placement: Placement;
-  pools: Copies[];
+  pools: PoolCopies[];
 }
 
 /** `work` is a job's planned duration on power 1, `limit` the seconds after which its run is stopped: unless given, never. */

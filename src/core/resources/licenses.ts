@@ -9,10 +9,10 @@
 import type { Grid } from '../grid/grid.js';
 import {
   amountIn,
-  type Copies,
   type EligibleMachines,
   type Hold,
-  type LicenseState,
+  type PoolCopies,
+  type PoolState,
   type PoolsOfKind,
 } from '../grid/site-resources.js';
 import type { PoolAmount, Reservation } from '../model.js';
@@ -32,15 +32,15 @@ interface InMind {
 const NOTHING: readonly InMind[] = [];
 
 /** What is taken in mind; of a pass over several sites they share one. */
-export class LicenseCopies {
+export class PoolsInMind {
   /** Counts what was given back. */
   returns = 0;
-  private inMind: Map<LicenseState, InMind[]> | null = null;
+  private inMind: Map<PoolState, InMind[]> | null = null;
 
   constructor(readonly now: number) {}
 
   /** Copies of a pool that nobody holds now: late runs still hold theirs. */
-  free(pool: LicenseState): number {
+  free(pool: PoolState): number {
     let free = pool.license.copies - pool.inUse;
     for (const { present, copies } of this.of(pool)) if (present) free -= copies;
     for (const hold of pool.holds)
@@ -49,7 +49,7 @@ export class LicenseCopies {
   }
 
   /** `sign` below 0: they are given back. */
-  take(licenses: readonly Copies[], sign: 1 | -1, taken: Omit<InMind, 'copies'>): void {
+  take(licenses: readonly PoolCopies[], sign: 1 | -1, taken: Omit<InMind, 'copies'>): void {
     if (sign < 0) this.returns++;
     for (const { pool, copies } of licenses) {
       this.inMind ??= new Map();
@@ -60,23 +60,23 @@ export class LicenseCopies {
     }
   }
 
-  of(pool: LicenseState): readonly InMind[] {
+  of(pool: PoolState): readonly InMind[] {
     return this.inMind?.get(pool) ?? NOTHING;
   }
 }
 
 /** The copies of a pool that a hold has. */
-export const copiesIn = ({ licenses }: Pick<Hold, 'licenses'>, of: LicenseState): number =>
+export const copiesIn = ({ licenses }: Pick<Hold, 'licenses'>, of: PoolState): number =>
   licenses.find(({ pool }) => pool === of)?.copies ?? 0;
 
 /** Whether of each kind so many copies are free as are asked for. */
 export const hasCopies = (
   { pools }: EligibleMachines,
-  { copies }: { readonly copies: LicenseCopies },
+  { copies }: { readonly copies: PoolsInMind },
 ): boolean => pools.length === 0 || pools.every((kind) => areThere(kind, (pool) => copies.free(pool)));
 
 /** Whether the pools of a kind have so many copies together as are asked for. */
-export const areThere = ({ of, copies }: PoolsOfKind, free: (pool: LicenseState) => number): boolean =>
+export const areThere = ({ of, copies }: PoolsOfKind, free: (pool: PoolState) => number): boolean =>
   of.reduce((sum, pool) => sum + Math.max(0, free(pool)), 0) >= copies;
 
 /** A reservation's. */
@@ -98,14 +98,14 @@ interface Known {
 export class Claims {
   /** Of other sites' reservations, as the grid keeps them. */
   readonly others: readonly Claim[];
-  private readonly known = new Map<LicenseState, Known>();
+  private readonly known = new Map<PoolState, Known>();
   /** What they are known for. */
   private holder: Reservation | null = null;
 
   constructor(
     grid: Grid,
     siteId: number,
-    private readonly copies: LicenseCopies,
+    private readonly copies: PoolsInMind,
   ) {
     const others: Claim[] = [];
     for (const { site, reservation } of grid.sites) {
@@ -121,13 +121,13 @@ export class Claims {
    * Whether nothing begins to be held of the pool: what is free of it now stays so. Most are so at most times, which spares the site to
    * work out a column.
    */
-  onlyGrows(pool: LicenseState): boolean {
+  onlyGrows(pool: PoolState): boolean {
     if (this.others.length > 0 || pool.holds.length > 0) return false;
     return this.copies.of(pool).every(({ copies, present }) => copies > 0 && present);
   }
 
   /** The copies from now on, by planned ends, for a job that holds the reservation `holder` (or none). */
-  column(pool: LicenseState, holder: Reservation | null): Column {
+  column(pool: PoolState, holder: Reservation | null): Column {
     // Where nobody else claims any, they are the same for all.
     const asker = this.others.length === 0 ? null : holder;
     if (this.holder !== asker) {
@@ -148,7 +148,7 @@ export class Claims {
   }
 
   /** The same without what is taken in mind. */
-  planned(pool: LicenseState, holder: Reservation | null = null): Column {
+  planned(pool: PoolState, holder: Reservation | null = null): Column {
     const { license, holders, holds } = pool;
     const column = columnOf(license.copies);
     for (const run of holders) shift(column, this.copies.now, run.end, -copiesIn(run, pool), false);

@@ -11,16 +11,16 @@ import type { Requirement } from '../grid/requirements.js';
 import {
   askedOn,
   asksByName,
-  type Copies,
   type EligibleMachines,
   type Free,
   giveTo,
   type Hold,
   holdsByName,
-  type LicenseState,
   labelsOf,
   type MachineState,
   type Placement,
+  type PoolCopies,
+  type PoolState,
 } from '../grid/site-resources.js';
 import { type Allocation, ANY_TASKS_PER_MACHINE, type PoolAmount, SWITCH } from '../model.js';
 import { chooseSpread, narrowToSpread, type Spread, type SpreadCandidate } from './choice.js';
@@ -465,20 +465,20 @@ const powerOf = ({ machine }: MachineState): number => machine.cpus * machine.be
 export const holdOf = (
   each: Requirement,
   { machines, tasks }: Placement,
-  licenses: readonly Copies[],
+  licenses: readonly PoolCopies[],
 ): Hold => ({ machines, tasks, each, licenses });
 
 /** The copies of each kind, of its pools in turn what is free of them; null when there are too few of one. */
 export function pickPools(
   { pools }: EligibleMachines,
-  free: (pool: LicenseState) => number,
-): Copies[] | null {
+  free: (pool: PoolState) => number,
+): PoolCopies[] | null {
   if (pools.length === 0) return NO_POOLS;
-  const picked: Copies[] = [];
+  const picked: PoolCopies[] = [];
   for (const { of, copies: asked } of pools) {
     let left = asked;
     for (let i = 0; i < of.length && left > 0; i++) {
-      const pool = of[i] as LicenseState;
+      const pool = of[i] as PoolState;
       const copies = Math.min(left, free(pool));
       if (copies < 1) continue;
       picked.push({ pool, copies });
@@ -490,7 +490,7 @@ export function pickPools(
 }
 
 /** Shared by all that need no license: never written to. */
-export const NO_POOLS: Copies[] = [];
+export const NO_POOLS: PoolCopies[] = [];
 
 /** As a plan shows it. */
 export function allocationsOf(placement: Placement): Allocation[] {
@@ -504,7 +504,7 @@ const shown = ({ machines, tasks }: Placement): Allocation[] =>
 const NONE_TAKEN: readonly PoolAmount[] = [];
 
 /** As a plan shows them. */
-export const amountsOf = (pools: readonly Copies[]): readonly PoolAmount[] =>
+export const amountsOf = (pools: readonly PoolCopies[]): readonly PoolAmount[] =>
   pools.length === 0
     ? NONE_TAKEN
     : pools.map(({ pool, copies }) => ({ id: pool.license.id, amount: copies }));

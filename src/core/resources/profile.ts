@@ -13,13 +13,13 @@ import type { Requirement } from '../grid/requirements.js';
 import {
   askedOn,
   asksByName,
-  type Copies,
   type EligibleMachines,
   type Hold,
   holdsByName,
-  type LicenseState,
   type MachineState,
   type Placement,
+  type PoolCopies,
+  type PoolState,
   type SiteResources,
   type TasksOnMachines,
   takenOn,
@@ -61,7 +61,7 @@ interface MachineColumns {
 
 export class Profile implements Future {
   private readonly machines: MachineColumns[];
-  private readonly pools = new Map<LicenseState, Column>();
+  private readonly pools = new Map<PoolState, Column>();
   private devicesNow: DevicesNow;
   /** The earliest of all instants from which room was given back in this round and the one before. */
   private earliestGiven = Number.NEGATIVE_INFINITY;
@@ -114,7 +114,7 @@ export class Profile implements Future {
   }
 
   /** The copies of a pool, with what is taken of them already. */
-  addPool(pool: LicenseState, copies: Column): void {
+  addPool(pool: PoolState, copies: Column): void {
     this.pools.set(pool, copies);
   }
 
@@ -296,7 +296,7 @@ export class Profile implements Future {
   ): Opening | null {
     let at = before;
     let best: MachineState | null = null;
-    let pools: Copies[] = NO_POOLS;
+    let pools: PoolCopies[] = NO_POOLS;
     for (let i = 0; i < eligible.machines.length; i++) {
       const state = eligible.machines[i] as MachineState;
       const columns = this.columns(state);
@@ -324,7 +324,12 @@ export class Profile implements Future {
   }
 
   /** The copies of each kind from `from` until `to`, and until `until` beside what is held for certain. */
-  private poolsFrom(eligible: EligibleMachines, from: number, to: number, until: number): Copies[] | null {
+  private poolsFrom(
+    eligible: EligibleMachines,
+    from: number,
+    to: number,
+    until: number,
+  ): PoolCopies[] | null {
     if (eligible.pools.length === 0) return NO_POOLS;
     return pickPools(eligible, (pool) => leastIn(this.pool(pool), from, to, until));
   }
@@ -558,7 +563,7 @@ export class Profile implements Future {
     return this.machines[position] as MachineColumns;
   }
 
-  private pool(pool: LicenseState): Column {
+  private pool(pool: PoolState): Column {
     return this.pools.get(pool) as Column;
   }
 }

@@ -12,7 +12,6 @@ import type { Requirement } from '../grid/requirements.js';
 import {
   alikeIn,
   asksByName,
-  type Copies,
   type EligibleMachines,
   type Free,
   giveTo,
@@ -21,6 +20,7 @@ import {
   keepsMachines,
   type MachineState,
   type Placement,
+  type PoolCopies,
   type RunState,
   type SiteResources,
 } from '../grid/site-resources.js';
@@ -29,7 +29,7 @@ import { leastIn } from './column.js';
 import { DeviceHolds } from './device-holds.js';
 import type { Future, Opening } from './future.js';
 import { type Besides, type LeastFree, OwnRuns, placeBeside, presently } from './joining.js';
-import { Claims, LicenseCopies } from './licenses.js';
+import { Claims, PoolsInMind } from './licenses.js';
 import { NO_POOLS, pickPools, place, placeNow } from './placement.js';
 import type { Profile } from './profile.js';
 import { type DevicesNow, PromisedDevices } from './promised-devices.js';
@@ -49,7 +49,7 @@ const UNDECIDED: Run = Object.freeze({
 export const runInMind = (
   each: Requirement,
   { machines, tasks }: Placement,
-  licenses: readonly Copies[],
+  licenses: readonly PoolCopies[],
   jobId: number,
   end: number,
 ): RunState =>
@@ -122,7 +122,7 @@ export class Timeline implements Future, Free, DevicesNow {
   private copied = false;
   /** The copies, made over and over. */
   private readonly own: Free = { room: [], tasks: [] };
-  private copiesIfAsked: LicenseCopies | null = null;
+  private copiesIfAsked: PoolsInMind | null = null;
   private claimsIfAsked: Claims | null = null;
   /** Classes that did not fit, and what `returns` was then; made when there is one. */
   private refused: Map<Requirement, number> | null = null;
@@ -138,7 +138,7 @@ export class Timeline implements Future, Free, DevicesNow {
     private readonly grid: Grid,
     readonly entry: SiteEntry,
     now: number,
-    private readonly shared: LicenseCopies | null = null,
+    private readonly shared: PoolsInMind | null = null,
   ) {
     this.site = entry.resources;
     this.begin(now);
@@ -172,8 +172,8 @@ export class Timeline implements Future, Free, DevicesNow {
     }
   }
 
-  get copies(): LicenseCopies {
-    this.copiesIfAsked ??= new LicenseCopies(this.now);
+  get copies(): PoolsInMind {
+    this.copiesIfAsked ??= new PoolsInMind(this.now);
     return this.copiesIfAsked;
   }
 
@@ -681,7 +681,7 @@ export class Timeline implements Future, Free, DevicesNow {
     eligible: EligibleMachines,
     until: number,
     holder: Reservation | null,
-  ): Copies[] | null {
+  ): PoolCopies[] | null {
     return pickPools(eligible, (pool) => {
       const now = present ? this.copies.free(pool) : Infinity;
       if (now < 1 || (present && this.claims.onlyGrows(pool))) return now;

@@ -3,17 +3,17 @@ import type { Grid, SiteEntry } from '../grid/grid.js';
 import type { Requirement } from '../grid/requirements.js';
 import type { RunState } from '../grid/site-resources.js';
 import { type Job, limitAt } from '../model.js';
-import { LicenseCopies } from '../resources/licenses.js';
+import { PoolsInMind } from '../resources/licenses.js';
 import { runInMind, Timeline } from '../resources/timeline.js';
 
 export class StartsNow {
-  private readonly copies: LicenseCopies;
+  private readonly copies: PoolsInMind;
 
   constructor(
     private readonly grid: Grid,
     private readonly now: number,
   ) {
-    this.copies = new LicenseCopies(now);
+    this.copies = new PoolsInMind(now);
   }
 
   /** What is free at the site as the pass sees it. */

@@ -10,7 +10,7 @@ import type { DispatchExplanation, Job } from '../../model.js';
 import { draw } from '../../random.js';
 import { ReasonCode } from '../../reasons.js';
 import type { Eligibility } from '../../resources/eligibility.js';
-import { LicenseCopies } from '../../resources/licenses.js';
+import { PoolsInMind } from '../../resources/licenses.js';
 import { placeNow } from '../../resources/placement.js';
 import { runInMind, Timeline } from '../../resources/timeline.js';
 import { forEachAtRoot } from '../../terms/order.js';
@@ -145,7 +145,7 @@ class FreeMachines {
 
   constructor({ grid, now }: DispatchLook) {
     this.grid = grid;
-    const copies = new LicenseCopies(now);
+    const copies = new PoolsInMind(now);
     this.free = grid.sites.map((entry) => new Timeline(grid, entry, now, copies));
   }
 
