@@ -15,7 +15,7 @@ import { revise } from './postgres/changes.js';
 import { checkpointsAt, noteCheckpoints } from './postgres/checkpoints.js';
 import * as control from './postgres/control.js';
 import * as followers from './postgres/followers.js';
-import { Submissions } from './postgres/gathered.js';
+import { RunReports, Submissions } from './postgres/gathered.js';
 import * as leases from './postgres/leases.js';
 import * as moves from './postgres/moves.js';
 import * as needs from './postgres/needs.js';
@@ -66,6 +66,7 @@ export class PostgresStore implements Store {
   readonly copies: Copies;
   private readonly liveJobsMax: number;
   private readonly submissions: Submissions;
+  private readonly runReports: RunReports;
 
   constructor(
     private readonly database: Pick<Database, 'pool'>,
@@ -73,6 +74,7 @@ export class PostgresStore implements Store {
   ) {
     this.liveJobsMax = liveJobsMax;
     this.submissions = new Submissions(database, liveJobsMax);
+    this.runReports = new RunReports(database);
     const { pool } = database;
     this.offers = openOffers({
       pool,
@@ -170,7 +172,7 @@ export class PostgresStore implements Store {
     agentId: number | null = null,
     userBytes?: number,
   ) {
-    return reports.reportRuns(this.database, siteId, batch, maxAttempts, agentId, userBytes);
+    return this.runReports.report({ siteId, reports: batch, maxAttempts, agentId, userBytes });
   }
 
   registerAgent(registration: AgentRegistration, now: number, maxAttempts: number) {

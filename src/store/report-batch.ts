@@ -92,6 +92,28 @@ export function judgeBatch(reports: readonly RunReport[], facts: BatchFacts): Ba
   return batch;
 }
 
+/** The changes of batches that have no job in common. */
+export function allOf(batches: readonly BatchChanges[]): BatchChanges {
+  const [one] = batches;
+  if (one !== undefined && batches.length === 1) return one;
+  const each = <T>(of: (batch: BatchChanges) => Iterable<T>): T[] =>
+    batches.flatMap((batch) => [...of(batch)]);
+  return {
+    results: each(({ results }) => results),
+    touched: new Set(each(({ touched }) => touched)),
+    runs: new Map(each(({ runs }) => runs)),
+    outputs: each(({ outputs }) => outputs),
+    steps: each(({ steps }) => steps),
+    tasks: each(({ tasks }) => tasks),
+    endedByTasks: each(({ endedByTasks }) => endedByTasks),
+    started: each(({ started }) => started),
+    ending: each(({ ending }) => ending),
+    ended: each(({ ended }) => ended),
+    requeued: each(({ requeued }) => requeued),
+    failed: each(({ failed }) => failed),
+  };
+}
+
 class Batch implements BatchChanges {
   readonly results: ReportResult[] = [];
   readonly touched = new Set<number | null>();

@@ -1,12 +1,22 @@
-/** Submissions that wait together are committed together, and each is answered as if it had come alone. */
+/** Submissions, and reports, that wait together are committed together, and each is answered as if it had come alone. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { Database } from '../../src/store/pool.js';
 import { PostgresStore } from '../../src/store/postgres.js';
-import type { Submission, SubmitResult } from '../../src/store/store.js';
+import type { ReportOutcome, RunReport, Submission, SubmitResult } from '../../src/store/store.js';
 import { withDatabase } from '../support/database.js';
 import { cases } from '../support/seed.js';
-import { memoryWorld, newJob, openTestDatabase, postgresWorld, T0, type World } from './world.js';
+import {
+  assigned,
+  ended,
+  memoryWorld,
+  newJob,
+  openTestDatabase,
+  postgresWorld,
+  report,
+  T0,
+  type World,
+} from './world.js';
 
 const test = withDatabase();
 let database: Database;
@@ -137,4 +147,111 @@ it('two processes take no more of a user than its quota, and its key for one sub
   } finally {
     await other.close();
   }
+});
+
+const AGENTS = 4;
+const JOBS = 6;
+
+interface Reporter {
+  siteId: number;
+  agentId: number;
+}
+
+/** Agents of a site each, with jobs of their own. */
+async function addAgents(world: World): Promise<{ agents: Reporter[]; jobs: number[] }> {
+  const user = await world.addUser('ann');
+  const agents: Reporter[] = [];
+  const jobs: number[] = [];
+  for (let i = 0; i < AGENTS; i++) {
+    const siteId = await world.addSite(`site-${i}`);
+    const machine = await world.addMachine(siteId, 'm', JOBS);
+    const machines = [{ name: 'm', measured: null, problem: null, waits: null }];
+    const agent = { siteId, identity: `agent-${i}`, instance: '1', host: 'h', version: '1', protocol: 3 };
+    const { agentId } = await world.store.registerAgent({ ...agent, simulated: true, machines }, T0, 1);
+    agents.push({ siteId, agentId: agentId as number });
+    const restartable = i % 2 === 0;
+    const made = Array.from({ length: JOBS }, () => newJob({ restartable }));
+    jobs.push(...(await assigned(world, user, siteId, machine, made)));
+  }
+  return { agents, jobs };
+}
+
+const anyReport = fc.record({
+  // The last is of no job.
+  job: fc.integer({ min: 0, max: AGENTS * JOBS }),
+  // Mostly the agent that has the job.
+  by: fc.constantFrom(null, null, null, null, null, 0, 1),
+  epoch: fc.constantFrom(1, 1, 1, 2),
+  ends: fc.boolean(),
+  cause: fc.constantFrom('EXITED_ZERO', 'EXITED_ZERO', 'EXITED_NONZERO', 'LOST', 'MACHINE_FAILED' as const),
+});
+
+it('any reports of several agents that come at once are taken as if each had come behind the one before', async () => {
+  const round = fc.array(anyReport, { minLength: 1, maxLength: 24 });
+  await fc.assert(
+    fc.asyncProperty(fc.array(round, { minLength: 1, maxLength: 3 }), async (rounds) => {
+      const memory = memoryWorld();
+      const postgres = await postgresWorld(database, test.pool);
+      const told = [await addAgents(memory), await addAgents(postgres)] as const;
+      for (const reports of rounds) {
+        // In a round each job is reported of by one agent: which of two comes first is chance.
+        const reporter = new Map<number, number>();
+        for (const { job, by } of reports)
+          if (!reporter.has(job)) reporter.set(job, by ?? Math.min(AGENTS - 1, Math.floor(job / JOBS)));
+        const batches = Array.from({ length: AGENTS }, (_, agent) =>
+          reports.filter(({ job }) => reporter.get(job) === agent),
+        );
+        const tell = (world: World, at: number) =>
+          batches.map((batch, i) => async (): Promise<ReportOutcome> => {
+            const { agents, jobs } = told[at as 0 | 1];
+            const { siteId, agentId } = agents[i]!;
+            const made = batch.map(
+              ({ job, epoch, ends, cause }): RunReport =>
+                ends
+                  ? ended(jobs[job] ?? 99_999, epoch, { cause: cause as 'LOST' })
+                  : report(jobs[job] ?? 99_999, epoch),
+            );
+            const outcome = await world.store.reportRuns(siteId, made, 2, agentId);
+            return { ...outcome, touched: [...outcome.touched].sort((a, b) => (a ?? 0) - (b ?? 0)) };
+          });
+        const behind: ReportOutcome[] = [];
+        for (const one of tell(memory, 0)) behind.push(await one());
+        const atOnce = await Promise.all(tell(postgres, 1).map((one) => one()));
+        expect(atOnce).toEqual(behind);
+      }
+      const happened = async (world: World, jobs: readonly number[]) =>
+        Promise.all(
+          jobs.map(async (id) =>
+            (await world.events(id)).map(({ fromState, toState }) => [fromState, toState]),
+          ),
+        );
+      expect(await happened(postgres, told[1].jobs)).toEqual(await happened(memory, told[0].jobs));
+      expect(await postgres.breaches()).toEqual([]);
+    }),
+    { numRuns: cases(150) },
+  );
+});
+
+it('reports of several agents share a transaction; nobody waits for a job that somebody else has locked', async () => {
+  const world = await postgresWorld(database, test.pool);
+  const { agents, jobs } = await addAgents(world);
+  const holder = await test.pool.connect();
+  await holder.query('BEGIN');
+  await holder.query('SELECT FROM jobs WHERE id = $1 FOR NO KEY UPDATE', [jobs[0]]);
+  let isOver = false;
+  const tell = ({ siteId, agentId }: Reporter, i: number): Promise<ReportOutcome> =>
+    world.store.reportRuns(siteId, [report(jobs[i * JOBS]!, 1)], 1, agentId);
+  const held = tell(agents[0]!, 0).finally(() => {
+    isOver = true;
+  });
+  const others = await Promise.all([1, 2, 3].map((i) => tell(agents[i]!, i)));
+  expect(others.map(({ results }) => results)).toEqual([['accepted'], ['accepted'], ['accepted']]);
+  expect(isOver).toBe(false);
+  const { rows } = await test.pool.query(
+    `SELECT count(*)::int AS events, count(DISTINCT xmin::text)::int AS transactions FROM events WHERE to_state = 'RUNNING'`,
+  );
+  expect(rows).toEqual([{ events: 3, transactions: 1 }]);
+  await holder.query('COMMIT');
+  holder.release();
+  expect((await held).results).toEqual(['accepted']);
 });

@@ -606,7 +606,7 @@ SELECT j.id AS "jobId", j.epoch FROM foreign_jobs f JOIN jobs j ON j.id = f.job_
   const reports = found.map((one): RunReport => {
     return { ...one, ...none, phase: 'ENDED', at: now, cause: 'WITHDRAWN', message: null };
   });
-  return (await reportRuns(database, null, reports, 1)).touched;
+  return (await reportRuns(database, { siteId: null, reports, maxAttempts: 1 })).touched;
 }
 
 /** Of each stream of the first task, from its beginning and from its end: a report is of the run as a whole, and has no more than 16. */

@@ -30,7 +30,7 @@ import { reportRuns } from '../postgres/reports.js';
 import { holderOf, toldEpoch } from '../rules.js';
 import { labels, raw, type Sql, sql } from '../sql.js';
 import { copy, row, rows, run, value } from '../statement.js';
-import type { GrantedInput } from '../store.js';
+import type { GrantedInput, RunReport } from '../store.js';
 import { copiesOf, isExportable, want } from './exports.js';
 import { allWork, firstVersion, fits, queueHere, theirKinds, waitingFirst } from './queue.js';
 import { GRANTED_CHARS, REST_S } from './rules.js';
@@ -521,15 +521,11 @@ UPDATE offers SET withdrawn = withdrawn OR offer = ANY (${list(
     return [...jobs.values()].filter((job) => !over.includes(job));
   });
   const none = { exitCode: null, signal: null, cpuS: null, ioWaitS: null, stdout: null, stderr: null };
-  const { touched } = await reportRuns(
-    database,
-    siteId,
-    live.map(({ id: jobId, epoch, state }) => {
-      const cause = state === 'ASSIGNED' ? 'MACHINE_FAILED' : 'LOST';
-      return { ...none, jobId, epoch, phase: 'ENDED', at: now, cause, message: 'the peer returned it' };
-    }),
-    maxAttempts,
-  );
+  const reports = live.map(({ id: jobId, epoch, state }): RunReport => {
+    const cause = state === 'ASSIGNED' ? 'MACHINE_FAILED' : 'LOST';
+    return { ...none, jobId, epoch, phase: 'ENDED', at: now, cause, message: 'the peer returned it' };
+  });
+  const { touched } = await reportRuns(database, { siteId, reports, maxAttempts });
   return touched;
 }
 

@@ -30,7 +30,7 @@ export function noteCheckpoints(
 SELECT t.place::integer, extract(epoch FROM r.assigned_at)::float8 AS "assignedAt", j.tasks > 1 AND j.launch = 'EVERY_TASK' AS "ofTask"
   FROM ${asked} JOIN jobs j ON j.id = t.job_id AND j.epoch = t.epoch JOIN runs r ON r.job_id = j.id AND r.epoch = j.epoch
  WHERE r.site_id = ${siteId} AND r.ended_at IS NULL AND j.checkpoint IS NOT NULL
-   AND CASE WHEN t.task IS NULL THEN ${servedBy(agentId, sql`j`)} ELSE ${writtenUnder(agentId)} END`,
+   AND CASE WHEN t.task IS NULL THEN ${servedBy(sql`${agentId}::integer`, sql`j`)} ELSE ${writtenUnder(agentId)} END`,
     );
     const meant = served.flatMap(({ place, assignedAt, ofTask }) => {
       const report = reports[place - 1] as CheckpointReport;

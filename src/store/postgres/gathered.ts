@@ -1,64 +1,28 @@
-/**
- * Submissions of few jobs that come while others are being committed are committed together. The event lock is held until a commit is
- * flushed to disk, and to a standby: one by one, they would be as many in a second as there are flushes.
- */
-import DataLoader from 'dataloader';
+/** Small submissions, and small reports, that come while others are being committed: they share a transaction. */
 import { type Account, turns } from '../../platform/turns.js';
+import { Gathering } from '../gathering.js';
 import type { Database } from '../pool.js';
 import { shareOf } from '../rules.js';
-import type { Submission, SubmitResult } from '../store.js';
-import { isUnavailable } from '../unavailable.js';
+import type { ReportOutcome, Submission, SubmitResult } from '../store.js';
+import { type Reported, reportRuns, reportTogether } from './reports.js';
 import { submit } from './submit.js';
 
-/** Submissions in one transaction, the jobs of one that is gathered, and their bytes: nobody waits for much of others. */
-const TOGETHER_MAX = 64;
+/** Of one that is gathered: nobody waits for much of others. */
 const JOBS_MAX = 16;
+const REPORTS_MAX = 64;
 const BYTES_MAX = 64 * 1024;
 
-/** Runs one batch at a time: what comes meanwhile is the next one. */
-class Gathering {
-  private busy = false;
-  private readonly next: (() => void)[] = [];
-  private readonly loader: DataLoader<Submission, SubmitResult | null>;
-
-  constructor(together: (submissions: readonly Submission[]) => Promise<(SubmitResult | null | Error)[]>) {
-    this.loader = new DataLoader((submissions) => together(submissions).finally(() => this.go()), {
-      cache: false,
-      maxBatchSize: TOGETHER_MAX,
-      batchScheduleFn: (dispatch) => {
-        this.next.push(dispatch);
-        if (this.busy) return;
-        this.busy = true;
-        // Those that come in the same turn of the event loop are gathered, too.
-        setImmediate(() => this.go());
-      },
-    });
-  }
-
-  get isIdle(): boolean {
-    return !this.busy;
-  }
-
-  load(submission: Submission): Promise<SubmitResult | null> {
-    return this.loader.load(submission);
-  }
-
-  private go(): void {
-    const dispatch = this.next.shift();
-    this.busy = dispatch !== undefined;
-    dispatch?.();
-  }
-}
+type Db = Pick<Database, 'pool'>;
 
 export class Submissions {
-  private readonly all = new Gathering((submissions) =>
-    turns.as(null, () => this.together(submissions, true)),
+  private readonly all = new Gathering<Submission, SubmitResult | null>((submissions) =>
+    turns.as(null, () => submit(this.database, submissions, this.liveJobsMax, true)),
   );
   /** Of users whose row was locked by somebody else: who waits for it is nobody else's matter. */
-  private readonly ofUsers = new Map<number, Gathering>();
+  private readonly ofUsers = new Map<number, Gathering<Submission, SubmitResult | null>>();
 
   constructor(
-    private readonly database: Pick<Database, 'pool'>,
+    private readonly database: Db,
     private readonly liveJobsMax: number,
   ) {}
 
@@ -72,8 +36,8 @@ export class Submissions {
 
   private async gathered(submission: Submission, account: Account | null): Promise<SubmitResult> {
     return (
-      (await this.all.load(submission)) ??
-      ((await this.ofUser(submission.userId, account).load(submission)) as SubmitResult)
+      (await this.all.do(submission)) ??
+      ((await this.ofUser(submission.userId, account).do(submission)) as SubmitResult)
     );
   }
 
@@ -82,33 +46,17 @@ export class Submissions {
     return result as SubmitResult;
   }
 
-  private ofUser(userId: number, account: Account | null): Gathering {
+  private ofUser(userId: number, account: Account | null): Gathering<Submission, SubmitResult | null> {
     const known = this.ofUsers.get(userId);
     if (known) return known;
-    const made = new Gathering((submissions) =>
+    const made = new Gathering<Submission, SubmitResult | null>((submissions) =>
       turns
-        .as(account, () => this.together(submissions, false))
+        .as(account, () => submit(this.database, submissions, this.liveJobsMax))
         // Behind what follows in the gathering itself.
         .finally(() => setImmediate(() => made.isIdle && this.ofUsers.delete(userId))),
     );
     this.ofUsers.set(userId, made);
     return made;
-  }
-
-  /** What the database refuses for one of them is said of that one only. */
-  private async together(
-    submissions: readonly Submission[],
-    skipLocked: boolean,
-  ): Promise<(SubmitResult | null | Error)[]> {
-    try {
-      return await submit(this.database, submissions, this.liveJobsMax, skipLocked);
-    } catch (error) {
-      if (submissions.length === 1 || isUnavailable(error)) throw error;
-      const each: (SubmitResult | null | Error)[] = [];
-      for (const one of submissions)
-        each.push(...(await this.together([one], skipLocked).catch((why: Error) => [why])));
-      return each;
-    }
   }
 }
 
@@ -117,3 +65,27 @@ function isSmall({ jobs, group }: Submission): boolean {
     !group && jobs.length <= JOBS_MAX && jobs.every(({ wait }) => !wait) && shareOf(jobs).bytes <= BYTES_MAX
   );
 }
+
+export class RunReports {
+  private readonly all = new Gathering<Reported, ReportOutcome | null>((reported) =>
+    turns.as(null, () => reportTogether(this.database, reported, true)),
+  );
+
+  constructor(private readonly database: Db) {}
+
+  async report(reported: Reported): Promise<ReportOutcome> {
+    const { length } = reported.reports;
+    const isSmall = length > 0 && length <= REPORTS_MAX && bytesOf(reported) <= BYTES_MAX;
+    // Jobs that somebody else has locked are waited for on the agent's own account.
+    return (
+      (isSmall ? await turns.continued(turns.current, this.all.do(reported)) : null) ??
+      reportRuns(this.database, reported)
+    );
+  }
+}
+
+const bytesOf = ({ reports }: Reported): number =>
+  reports.reduce(
+    (sum, { outputs = [] }) => outputs.reduce((within, { body }) => within + body.length, sum),
+    0,
+  );

@@ -33,19 +33,15 @@ export async function registerAgent(
   // Before the lease changes hands, for what its former holder has started must not be given to anybody again. Nothing new
   // begins on these machines meanwhile: they are silent.
   const orphans = await findOrphans(database.pool, registration);
-  const lost = await reportRuns(
-    database,
-    null,
-    orphans.map(({ machine, host, ...run }) =>
-      serviceReport(
-        run,
-        now,
-        'LOST',
-        `machine ${machine} moved from the agent on ${host} to another agent, on ${registration.host}`,
-      ),
+  const reports = orphans.map(({ machine, host, ...run }) =>
+    serviceReport(
+      run,
+      now,
+      'LOST',
+      `machine ${machine} moved from the agent on ${host} to another agent, on ${registration.host}`,
     ),
-    maxAttempts,
   );
+  const lost = await reportRuns(database, { siteId: null, reports, maxAttempts });
   const outcome = await transaction(database, async (tx): Promise<Omit<RegistrationOutcome, 'touched'>> => {
     await seeSites(tx, [registration.siteId], now);
     const agentId = await putAgent(tx, registration, now);

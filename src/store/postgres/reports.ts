@@ -4,6 +4,7 @@ import { MAX } from '../../platform/limits.js';
 import { list, table } from '../columns.js';
 import { commitWith, type Database, type Transaction, transaction } from '../pool.js';
 import {
+  allOf,
   type BatchChanges,
   type EndedJob,
   judgeBatch,
@@ -30,27 +31,71 @@ import { changeJobs } from './change-jobs.js';
 import { putTasks, tasksOf, usedByTasks } from './tasks.js';
 import { usageFrom, usageItems } from './usage.js';
 
-/** `siteId` null: the service itself reports, for any site. */
+/** What is reported at once. */
+export interface Reported {
+  /** null: the service itself reports, for any site. */
+  siteId: number | null;
+  reports: readonly RunReport[];
+  maxAttempts: number;
+  /** null: the service, for all of the site. */
+  agentId?: number | null;
+  /** See `OutputBounds`; left out: no bound. */
+  userBytes?: number | undefined;
+}
+
 export async function reportRuns(
   database: Pick<Database, 'pool'>,
-  siteId: number | null,
-  reports: readonly RunReport[],
-  maxAttempts: number,
-  agentId: number | null = null,
-  userBytes = Number.POSITIVE_INFINITY,
+  reported: Reported,
 ): Promise<ReportOutcome> {
-  if (reports.length === 0) return { results: [], touched: [] };
-  return transaction(database, async (tx): Promise<ReportOutcome> => {
-    const locked = await lockJobs(tx, reports, agentId);
+  if (reported.reports.length === 0) return { results: [], touched: [] };
+  const [outcome] = await reportTogether(database, [reported]);
+  return outcome as ReportOutcome;
+}
+
+/**
+ * What becomes of each. `skipLocked`: null is said of those that report of a job that somebody else has locked, or that one before reports
+ * of; otherwise jobs are waited for, and only one may report.
+ */
+export function reportTogether(
+  database: Pick<Database, 'pool'>,
+  all: readonly Reported[],
+  skipLocked = false,
+): Promise<(ReportOutcome | null)[]> {
+  return transaction(database, async (tx) => {
+    const reporterOf = reportersByJob(all);
+    const locked = await lockJobs(tx, reporterOf, skipLocked);
+    const isTaken = (one: Reported): boolean =>
+      one.reports.every(({ jobId }) => reporterOf.get(jobId) === one && locked.jobs.has(jobId));
+    const taken = skipLocked ? all.filter(isTaken) : all;
+    const reports = taken.flatMap((one) => one.reports);
+    const siteOf = await sitesOfReports(tx, reports, locked.jobs);
     const tasks = await tasksOf(tx, reports.filter(ofTask));
-    const facts = await retryFacts(tx, reports, locked.jobs, tasks);
-    const batch = judgeBatch(reports, {
-      ...{ siteId, agentId, maxAttempts, tasks, retryFacts: facts },
-      ...locked,
+    const facts = { ...locked, siteOf, tasks, retryFacts: await retryFacts(tx, reports, locked.jobs, tasks) };
+    const judged = new Map(
+      taken.map((one) => {
+        const { siteId, agentId = null, maxAttempts } = one;
+        return [one, judgeBatch(one.reports, { ...facts, siteId, agentId, maxAttempts })];
+      }),
+    );
+    await apply(
+      tx,
+      allOf([...judged.values()]),
+      ({ jobId }) => (locked.jobs.get(jobId) as LockedJob).userId,
+      ({ jobId }) => reporterOf.get(jobId)?.userBytes ?? Infinity,
+    );
+    return all.map((one) => {
+      const batch = judged.get(one);
+      return batch ? { results: [...batch.results], touched: [...batch.touched] } : null;
     });
-    await apply(tx, batch, ({ jobId }) => (locked.jobs.get(jobId) as LockedJob).userId, userBytes);
-    return { results: [...batch.results], touched: [...batch.touched] };
   });
+}
+
+/** Of several that report of a job, the first. */
+function reportersByJob(all: readonly Reported[]): Map<number, Reported> {
+  const reporterOf = new Map<number, Reported>();
+  for (const one of all)
+    for (const { jobId } of one.reports) if (!reporterOf.has(jobId)) reporterOf.set(jobId, one);
+  return reporterOf;
 }
 
 /** Writes what a batch changes, and commits: the changes of jobs, with their events, come last. */
@@ -58,13 +103,13 @@ async function apply(
   tx: Transaction,
   { runs, tasks, outputs, steps, endedByTasks, started, ending, ended, requeued, failed }: BatchChanges,
   userOf: (piece: RunOutput) => number,
-  userBytes: number,
+  userBytesOf: (piece: RunOutput) => number,
 ): Promise<void> {
   if (tasks.length > 0) await putTasks(tx, tasks);
   for (const [jobId, used] of await usedByTasks(tx, endedByTasks))
     Object.assign(runs.get(jobId)?.ended as RunReport, used);
   if (runs.size > 0) await updateRuns(tx, [...runs]);
-  if (outputs.length > 0) await insertOutputs(tx, await withinShares(tx, outputs, userOf, userBytes));
+  if (outputs.length > 0) await insertOutputs(tx, await withinShares(tx, outputs, userOf, userBytesOf));
   if (steps.length > 0) await insertSteps(tx, steps);
   const later = requeued.filter(({ end }) => end.state === 'BLOCKED');
   if (later.length > 0) await waitUntil(tx, later);
@@ -79,16 +124,19 @@ async function apply(
 }
 
 /**
- * Locks the jobs of a batch of reports in the order of ids. Whether a run is live is told by its job's row (the latest epoch, and a
+ * Locks the jobs of reports in the order of ids. Whether a run is live is told by its job's row (the latest epoch, and a
  * state with a live run), never by the row of the run: that one is read without a lock, as of the beginning of the statement, and may
- * have ended while we waited. A live run is at the site of its job; where others were is looked up.
+ * have ended while we waited.
  */
 async function lockJobs(
   tx: Transaction,
-  reports: readonly RunReport[],
-  agentId: number | null,
-): Promise<{ jobs: Map<number, LockedJob>; siteOf(report: RunReport): number | undefined; now: number }> {
-  const jobIds = [...new Set(reports.map((report) => report.jobId))];
+  reporterOf: ReadonlyMap<number, Reported>,
+  skipLocked: boolean,
+): Promise<{ jobs: Map<number, LockedJob & { siteId: number | null }>; now: number }> {
+  const asked = table('t', [...reporterOf], {
+    id: ['bigint', ([jobId]) => jobId],
+    agent_id: ['integer', ([, { agentId }]) => agentId ?? null],
+  });
   type LatestRun = [since: number, assignedAt: number, served: boolean, atSite: boolean];
   type Found = Omit<LockedJob, 'since' | 'assignedAt' | 'served' | 'atSite'>;
   const found = await rows<
@@ -96,32 +144,37 @@ async function lockJobs(
   >(
     tx,
     prepared(sql`
-SELECT id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, stop_cause AS "stopCause", preempted, started_at IS NOT NULL AS started,
+SELECT jobs.id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, stop_cause AS "stopCause", preempted, started_at IS NOT NULL AS started,
        (SELECT json_build_array(date_part('epoch', coalesce(r.started_at, r.assigned_at)), date_part('epoch', r.assigned_at),
-           ${agentId === null ? sql`true` : servedBy(agentId, sql`jobs`)}, r.placed_by = 'SITE')
+           t.agent_id IS NULL OR ${servedBy(sql`t.agent_id`, sql`jobs`)}, r.placed_by = 'SITE')
           FROM runs r WHERE r.job_id = jobs.id AND r.epoch = jobs.epoch) AS latest,
        date_part('epoch', clock_timestamp()) AS now
-  FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE`),
+  FROM ${asked} JOIN jobs ON jobs.id = t.id ORDER BY jobs.id FOR NO KEY UPDATE OF jobs ${skipLocked ? sql`SKIP LOCKED` : empty}`),
   );
   const jobs = new Map(
-    found.map((job): [number, LockedJob] => {
-      const [since, assignedAt, served, atSite] = job.latest ?? [null, null, agentId === null, false];
+    found.map((job) => {
+      const whole = reporterOf.get(job.id)?.agentId ?? null;
+      const [since, assignedAt, served, atSite] = job.latest ?? [null, null, whole === null, false];
       return [job.id, Object.assign(job, { since, assignedAt, served, atSite })];
     }),
   );
-  const key = ({ jobId, epoch }: Pick<RunReport, 'jobId' | 'epoch'>) => `${jobId}/${epoch}`;
-  const siteOfRun = new Map(
-    found
-      .filter(({ state }) => isLive(state))
-      .map(({ id, epoch, siteId }) => [key({ jobId: id, epoch }), siteId as number]),
-  );
-  const others = reports.filter((report) => jobs.has(report.jobId) && !siteOfRun.has(key(report)));
-  if (others.length > 0) {
-    for (const run of await sitesOfRuns(tx, others)) siteOfRun.set(key(run), run.siteId);
-  }
   // The latest of them, behind the last lock.
-  const now = found.at(-1)?.now ?? 0;
-  return { jobs, siteOf: (report) => siteOfRun.get(key(report)), now };
+  return { jobs, now: found.at(-1)?.now ?? 0 };
+}
+
+/** Where the runs are: a live one is at the site of its job, others are looked up. */
+async function sitesOfReports(
+  tx: Transaction,
+  reports: readonly RunReport[],
+  jobs: ReadonlyMap<number, LockedJob & { siteId: number | null }>,
+): Promise<(report: RunReport) => number | undefined> {
+  const key = ({ jobId, epoch }: Pick<RunReport, 'jobId' | 'epoch'>) => `${jobId}/${epoch}`;
+  const siteOfRun = new Map<string, number>();
+  for (const [jobId, { state, epoch, siteId }] of jobs)
+    if (isLive(state)) siteOfRun.set(key({ jobId, epoch }), siteId as number);
+  const others = reports.filter((report) => jobs.has(report.jobId) && !siteOfRun.has(key(report)));
+  if (others.length > 0) for (const run of await sitesOfRuns(tx, others)) siteOfRun.set(key(run), run.siteId);
+  return (report) => siteOfRun.get(key(report));
 }
 
 function sitesOfRuns(
@@ -140,11 +193,11 @@ function sitesOfRuns(
 
 /** Whether an agent serves a run `r` of a job as a whole: its site's scheduler, all its machines or, of one that is launched once, the first. */
 export const servedBy = (
-  agentId: number,
+  agentId: Sql,
   job: Sql,
-): Sql => sql`CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} = ${agentId}::integer ELSE NOT EXISTS (
+): Sql => sql`CASE WHEN r.placed_by = 'SITE' THEN ${siteAgent(sql`r.site_id`)} = ${agentId} ELSE NOT EXISTS (
   SELECT FROM unnest(CASE WHEN ${job}.launch = 'ONCE' THEN r.machine_ids[1:1] ELSE r.machine_ids END) AS u (id) JOIN machines m USING (id)
-   WHERE m.agent_id IS DISTINCT FROM ${agentId}::integer) END`;
+   WHERE m.agent_id IS DISTINCT FROM ${agentId}) END`;
 
 /** Whether what `t` tells of a task (such as a piece of its output) of a run `r` of a job `j` is from an agent that serves the machine it is on. */
 export const writtenUnder = (agentId: number): Sql => sql`${agentId}::integer = (
@@ -200,7 +253,7 @@ async function withinShares(
   tx: Transaction,
   pieces: readonly RunOutput[],
   userOf: (piece: RunOutput) => number,
-  userBytes: number,
+  userBytesOf: (piece: RunOutput) => number,
 ): Promise<RunOutput[]> {
   const users = [...new Set(pieces.map(userOf))];
   const used = new Map(
@@ -216,7 +269,7 @@ async function withinShares(
   for (const piece of pieces) {
     const user = userOf(piece);
     const taken = used.get(user) ?? 0;
-    const rest = keptPiece(piece, userBytes - taken);
+    const rest = keptPiece(piece, userBytesOf(piece) - taken);
     used.set(user, taken + rest.body.length);
     const key = `${rest.jobId}/${rest.epoch}/${rest.task ?? 0}/${rest.stream}/${rest.start}`;
     const same = kept.get(key);
@@ -313,7 +366,12 @@ SELECT place::integer, r.ended_at IS NULL AS live, date_part('epoch', r.assigned
     const users = new Map(runs.map(({ jobId, userId }) => [jobId, userId]));
     const told = pieces.filter((_, i) => live.get(i));
     if (told.length > 0) {
-      const kept = await withinShares(tx, told, ({ jobId }) => users.get(jobId) as number, userBytes);
+      const kept = await withinShares(
+        tx,
+        told,
+        ({ jobId }) => users.get(jobId) as number,
+        () => userBytes,
+      );
       const appended = await rows<{ place: number }>(
         tx,
         sql`

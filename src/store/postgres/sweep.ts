@@ -21,7 +21,8 @@ export async function sweep(database: Db, rules: SweepRules): Promise<SweepOutco
   const touched = new Set<number | null>();
   /** Runs as the service finds them; those that ended meanwhile by themselves are left alone. */
   const end = async (reports: readonly RunReport[]): Promise<number> => {
-    const outcome = await reportRuns(database, null, reports, rules.maxAttempts);
+    const { maxAttempts } = rules;
+    const outcome = await reportRuns(database, { siteId: null, reports, maxAttempts });
     for (const scheduler of outcome.touched) touched.add(scheduler);
     return outcome.results.filter((result) => result === 'accepted').length;
   };
