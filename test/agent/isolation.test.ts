@@ -302,6 +302,7 @@ describe.runIf(process.platform === 'linux').each(kinds.map((kind) => [nameOf(ki
         complete(runner, {
           ...script('job_eats', '(head -c 250000000 /dev/zero; sleep 60) | tail -n 1 | wc -c'),
           memoryMbPerTask: 100,
+          cpusPerTask: 8,
         }),
         // Less than one, so that also a machine which is busy gives it too much.
         ...(throttles
