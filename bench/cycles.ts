@@ -17,15 +17,23 @@ import { PostgresStore } from '../src/store/postgres.js';
 import type { NewJob } from '../src/store/store.js';
 import { PLAIN_JOB } from '../test/support/plain-job.js';
 import { type Bench, type Measured, median, seconds, sideBySide, sized } from './measure.js';
-import { createDatabase, RawPostgres } from './rawPostgres.js';
+import { bareConnections, createDatabase, RawPostgres } from './rawPostgres.js';
 
 const SIZES = [1_000, 10_000, 100_000] as const;
-const NAMES = ['dispatch-cycle', ...SIZES.map((size) => `backfill-${size}`), 'backfill-kinds'];
+const NAMES = [
+  'dispatch-cycle',
+  ...SIZES.map((size) => `backfill-${size}`),
+  'backfill-kinds',
+  'report-single',
+];
 /** Beside CPUs and memory. */
 const FURTHER = ['gpu', 'tape', 'scratch-gb', 'slots', 'fpga', 'burst-gb'];
 const SITES = 50;
 const MOVED = sized(10_000, 100);
 const MACHINES = 20;
+/** Sites that report at the same time, and runs that have ended at each. */
+const REPORTERS = 64;
+const ENDED = sized(30, 2);
 
 /** A database of its own, its store and its mirror. */
 class Grid {
@@ -265,6 +273,57 @@ async function kindsBench(server: EmbeddedPostgres): Promise<Measured> {
   }
 }
 
+/** Of each list, one after the other, all lists at a time; how many in a second. */
+async function inTurnPerSecond<T>(
+  lists: readonly T[][],
+  once: (one: T) => Promise<unknown>,
+): Promise<number> {
+  const elapsed = await seconds(() =>
+    Promise.all(
+      lists.map(async (list) => {
+        for (const one of list) await once(one);
+      }),
+    ),
+  );
+  return lists.flat().length / elapsed;
+}
+
+async function reportsBench(server: EmbeddedPostgres): Promise<Measured> {
+  const random = new RandomStream(3, 'reports');
+  const grid = await Grid.open(server, 'reports', REPORTERS);
+  const raw = await RawPostgres.open(grid.url);
+  const bare = await bareConnections(grid.url, REPORTERS);
+  const all = REPORTERS * ENDED;
+  try {
+    return await sideBySide(
+      {
+        name: 'report-single',
+        unit: 'jobs/s',
+        aim: { ratio: 0.5 },
+        what: `${REPORTERS} sites report the end of one run after another, each acknowledged when it is durable; against bare statements of the same rows by as many connections, as durable`,
+      },
+      3,
+      async () => {
+        await grid.submit(4 * all, random);
+        await grid.dispatch();
+        const lists: { siteId: number; run: { jobId: number; epoch: number } }[][] = [];
+        for (let siteId = 1; siteId <= REPORTERS; siteId++)
+          lists.push((await grid.fill(siteId)).slice(0, ENDED).map((run) => ({ siteId, run })));
+        return inTurnPerSecond(lists, ({ siteId, run }) => grid.end(siteId, run));
+      },
+      async () => {
+        const ids = await raw.running(all);
+        const lists = Array.from({ length: REPORTERS }, (_, i) => ids.slice(i * ENDED, (i + 1) * ENDED));
+        return inTurnPerSecond(lists, bare.end);
+      },
+    );
+  } finally {
+    await bare.close();
+    await raw.close();
+    await grid.close();
+  }
+}
+
 export const cyclesBench: Bench = {
   names: NAMES,
   async run(only) {
@@ -278,6 +337,7 @@ export const cyclesBench: Bench = {
       if (only('dispatch-cycle')) results.push(await dispatchBench(server));
       for (const size of SIZES) if (only(`backfill-${size}`)) results.push(await backfillBench(server, size));
       if (only('backfill-kinds')) results.push(await kindsBench(server));
+      if (only('report-single')) results.push(await reportsBench(server));
       return results;
     } finally {
       await server.stop();

@@ -46,16 +46,28 @@ const INSERT_SINGLE = `WITH j AS (
     INSERT INTO bench.submissions (id, user_id, payload_hash, job_ids, job_count, at) SELECT id, 1, 'x', ARRAY[id], 1, now() FROM j
   ) INSERT INTO bench.events (at, kind, entity_id, seq, to_state, user_id) SELECT now(), 'JOB_STATE', id, 1, 'HELD', 1 FROM j`;
 
-/** Connections that insert single jobs, each in a transaction of its own. */
-export async function bareInserts(
+const END_SINGLE = `WITH j AS (UPDATE bench.jobs SET state = 'COMPLETED', seq = seq + 1 WHERE id = $1::bigint),
+    r AS (UPDATE bench.runs SET ended_at = now() WHERE job_id = $1::bigint)
+  INSERT INTO bench.events (at, kind, entity_id, seq, to_state, user_id) VALUES (now(), 'JOB_STATE', $1::bigint, 2, 'COMPLETED', 1)`;
+
+/** Connections that insert single jobs, or end their runs, each in a transaction of its own. */
+export async function bareConnections(
   url: string,
   connections: number,
-): Promise<{ insert: () => Promise<unknown>; close: () => Promise<void> }> {
+): Promise<{
+  insert: () => Promise<unknown>;
+  end: (id: number) => Promise<unknown>;
+  close: () => Promise<void>;
+}> {
   const pool = new pg.Pool({ connectionString: url, max: connections });
   // Those that the server ends when it stops.
   pool.on('error', () => {});
   await Promise.all(Array.from({ length: connections }, () => pool.query('SELECT')));
-  return { insert: () => pool.query(INSERT_SINGLE), close: () => pool.end() };
+  return {
+    insert: () => pool.query(INSERT_SINGLE),
+    end: (id) => pool.query(END_SINGLE, [id]),
+    close: () => pool.end(),
+  };
 }
 
 export async function createDatabase(url: string, name: string): Promise<void> {
@@ -94,6 +106,13 @@ export class RawPostgres {
       await this.client.query(INSERT_EVENTS, [ids, 1, 'QUEUED']);
       return ids;
     });
+  }
+
+  /** Jobs with runs that go on. */
+  async running(count: number): Promise<number[]> {
+    const ids = await this.submit(count);
+    await this.client.query(INSERT_RUNS, [ids]);
+    return ids;
   }
 
   /** Jobs that each need so many before them. */

@@ -16,7 +16,7 @@ import { type Bench, type Measured, seconds, sideBySide, sized } from './measure
 import { overload } from './overload.js';
 import { poster } from './poster.js';
 import { Profiling, profiledArgs, profiledSettings } from './profiling.js';
-import { bareInserts, RawPostgres } from './rawPostgres.js';
+import { bareConnections, RawPostgres } from './rawPostgres.js';
 import { bareSockets, subscribers } from './subscribers.js';
 
 const REGISTERED_AT_ONCE = 1_000;
@@ -345,7 +345,7 @@ export const serviceBench: Bench = {
           query:
             'mutation { submitJobs(input: { allowUnfit: true, jobs: [{ command: "true", os: "nowhere", held: true }] }) { jobIds errors { message } } }',
         });
-        const inserts = await bareInserts(service.postgres.url, CLIENTS);
+        const bare = await bareConnections(service.postgres.url, CLIENTS);
         const submit = () =>
           perSecond(async () => {
             const { errors } = await post(body);
@@ -362,10 +362,10 @@ export const serviceBench: Bench = {
             },
             3,
             submit,
-            () => perSecond(inserts.insert),
+            () => perSecond(bare.insert),
           ),
         );
-        await inserts.close();
+        await bare.close();
       }
       if (only('list-5000')) {
         await service.submit(LISTED, {
