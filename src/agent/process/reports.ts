@@ -14,8 +14,11 @@ export function endReport(run: RunName, end: End, atMs: number): NewReport {
   return Object.assign(report, end);
 }
 
-/** Reports that the service has not acknowledged, of a runner that need not know them after a restart. */
-export class MemoryJournal implements Pick<Journal, 'appendAll' | 'list' | 'acknowledge' | 'close'> {
+/** Where reports are until the service has acknowledged them. */
+type Kept = Pick<Journal, 'appendAll' | 'list' | 'acknowledge' | 'close'>;
+
+/** In memory: of a runner that need not know them after a restart. */
+export class MemoryJournal implements Kept {
   private readonly pending: RunReport[] = [];
   private lastSeq = 0;
 
@@ -46,7 +49,7 @@ export class Reports {
   private announced = false;
 
   constructor(
-    private readonly journal: Pick<Journal, 'appendAll' | 'list' | 'acknowledge' | 'close'>,
+    private readonly journal: Kept,
     private readonly disk: Pick<Disk, 'release'>,
     private readonly env: Pick<Env, 'soon'>,
   ) {}

@@ -28,10 +28,9 @@ export class Submissions {
 
   submit(submission: Submission): Promise<SubmitResult> {
     const { current } = turns;
-    return turns.continued(
-      current,
-      isSmall(submission) ? this.gathered(submission, current) : this.alone(submission),
-    );
+    return isSmall(submission)
+      ? turns.continued(current, this.gathered(submission, current))
+      : this.alone(submission);
   }
 
   private async gathered(submission: Submission, account: Account | null): Promise<SubmitResult> {

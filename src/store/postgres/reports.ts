@@ -153,8 +153,8 @@ SELECT jobs.id, user_id AS "userId", state, site_id AS "siteId", epoch, cause, s
   );
   const jobs = new Map(
     found.map((job) => {
-      const whole = reporterOf.get(job.id)?.agentId ?? null;
-      const [since, assignedAt, served, atSite] = job.latest ?? [null, null, whole === null, false];
+      const agentId = reporterOf.get(job.id)?.agentId ?? null;
+      const [since, assignedAt, served, atSite] = job.latest ?? [null, null, agentId === null, false];
       return [job.id, Object.assign(job, { since, assignedAt, served, atSite })];
     }),
   );

@@ -52,9 +52,11 @@ function judge(
   found: Found,
   liveJobsMax: number,
 ): Judged[] {
+  const counted = new Map(found.users.map(({ id, ...of }) => [id, of]));
+  let { live } = found;
   const admitted: Submission[] = [];
   return submissions.map((submission, i): Judged => {
-    const { userId, idempotencyKey, payloadHash } = submission;
+    const { userId, idempotencyKey, payloadHash, jobs, now } = submission;
     const user = users.get(userId);
     if (user === undefined) return { result: null };
     const known = found.known[i];
@@ -63,14 +65,21 @@ function judge(
       if (hash !== payloadHash) return { result: { kind: 'key-reused' } };
       return { result: { kind: 'accepted', jobIds, groupId, repeated: true } };
     }
-    const before = admitted.filter((other) => other.userId === userId);
-    const repeats =
-      idempotencyKey === null ? undefined : before.find((other) => other.idempotencyKey === idempotencyKey);
+    const isRepeated = (other: Submission): boolean =>
+      other.userId === userId && other.idempotencyKey === idempotencyKey;
+    const repeats = idempotencyKey === null ? undefined : admitted.find(isRepeated);
     if (repeats !== undefined)
       return repeats.payloadHash === payloadHash ? { repeats } : { result: { kind: 'key-reused' } };
-    const full = noRoom(submission, user, withThese(found, userId, before, admitted), liveJobsMax);
+    const of = counted.get(userId) as Omit<Counted, 'live'>;
+    const full = noRoom(submission, user, { ...of, live }, liveJobsMax);
     if (full !== null) return { result: full };
     admitted.push(submission);
+    live += jobs.length;
+    const more = shareOf(jobs);
+    counted.set(userId, {
+      recent: [...of.recent, [now, jobs.length] as const].sort(([a], [b]) => a - b),
+      used: { jobs: of.used.jobs + more.jobs, bytes: of.used.bytes + more.bytes },
+    });
     return { admitted: submission };
   });
 }
@@ -219,31 +228,14 @@ SELECT json_build_object(
                                 CASE WHEN job_count > 1 OR EXISTS (SELECT 1 FROM job_groups g WHERE g.id = s.id) THEN s.id END)
                                FROM submissions s WHERE s.user_id = t.user_id AND s.idempotency_key = t.key) ORDER BY place) FROM asked t),
   'live', (SELECT coalesce(sum(jobs), 0) FROM job_counts),
-  'users', (SELECT json_agg(json_build_object('id', u.id,
+  'users', (SELECT coalesce(json_agg(json_build_object('id', u.id,
       'recent', (SELECT coalesce(json_agg(json_build_array(date_part('epoch', s.at), job_count) ORDER BY s.at, s.id), '[]')
                    FROM submissions s
                   WHERE s.user_id = u.id AND s.at > to_timestamp(t.at) - make_interval(secs => u.submission_period_s)),
       'used', (SELECT json_build_object('jobs', coalesce(sum(jobs), 0), 'bytes', coalesce(sum(bytes), 0))
-                 FROM user_jobs WHERE user_id = u.id)))
+                 FROM user_jobs WHERE user_id = u.id))), '[]')
     FROM (SELECT user_id, min(at) AS at FROM asked GROUP BY user_id) t JOIN users u ON u.id = t.user_id)) AS v`;
   return value(tx, prepared(statement));
-}
-
-/** What is counted for a user, with what is admitted before: of the same user, and of all. */
-function withThese(
-  found: Found,
-  userId: number,
-  own: readonly Submission[],
-  all: readonly Submission[],
-): Counted {
-  const { recent, used } = found.users.find(({ id }) => id === userId) as Found['users'][number];
-  const jobsOf = (some: readonly Submission[]) => some.flatMap(({ jobs }) => jobs);
-  const more = shareOf(jobsOf(own));
-  return {
-    recent: [...recent, ...own.map(({ now, jobs }) => [now, jobs.length] as const)].sort(([a], [b]) => a - b),
-    live: found.live + jobsOf(all).length,
-    used: { jobs: used.jobs + more.jobs, bytes: used.bytes + more.bytes },
-  };
 }
 
 /** Ids for submissions, and ids for their jobs, in ascending order. Those of others may lie between. */
