@@ -1,0 +1,214 @@
+/**
+ * What docs/shards.md needs to know: how long each kind of transaction holds the event lock, what it costs to move jobs to another
+ * database, and what two event locks give on one machine. On real servers, everything durable.
+ */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { EmbeddedPostgres } from '../src/store/embedded.js';
+import { type Bench, type Measured, median, seconds, sized } from './measure.js';
+import { Driver, prepareDatabase, startServer } from './shardDatabase.js';
+import { type Moved, Way } from './shardMoves.js';
+
+const MOVES = [1, 100, 10_000] as const;
+const LIVES = [1, 100] as const;
+const ROUNDS = sized(9, 1);
+/** Sites that do as `shards-lives-N` says at a time. */
+const DRIVERS = 8;
+const STEPS = ['submit', 'move', 'start', 'started', 'ended'] as const;
+const MANY = sized(1_000, 10);
+const FEW = sized(60, 2);
+
+const ms = (s: number): string => `${(s * 1000).toFixed(2)} ms`;
+const spreadOf = (values: readonly number[]): [number, number] => [Math.min(...values), Math.max(...values)];
+
+/** How long each step of lives holds the event lock, by jobs in its transaction, in the order of `STEPS`. */
+async function heldByStep(driver: Driver, count: number, rounds: number): Promise<number[]> {
+  const held: number[][] = STEPS.map(() => []);
+  for (let round = 0; round < rounds; round++) {
+    let jobIds: number[] = [];
+    const steps = [
+      async () => {
+        jobIds = await driver.submit(count);
+      },
+      () => driver.move(jobIds),
+      () => driver.start(jobIds),
+      () => driver.report(jobIds, 'STARTED'),
+      () => driver.report(jobIds, 'ENDED'),
+    ];
+    for (const [i, step] of steps.entries()) held[i]?.push(await driver.heldS(step));
+  }
+  return held.map(median);
+}
+
+async function lockBench(servers: readonly EmbeddedPostgres[]): Promise<Measured> {
+  const url = await prepareDatabase(servers[0] as EmbeddedPostgres, 'held', 1);
+  const driver = new Driver(url, 1);
+  await driver.live(MANY);
+  const one: number[][] = [];
+  const many: number[][] = [];
+  const unflushed: number[][] = [];
+  for (let round = 0; round < sized(5, 1); round++) {
+    many.push(await heldByStep(driver, MANY, 1));
+    await driver.value(`SELECT set_config('synchronous_commit', 'on', false), 1 AS v`);
+    one.push(await heldByStep(driver, 1, FEW));
+    await driver.value(`SELECT set_config('synchronous_commit', 'off', false), 1 AS v`);
+    unflushed.push(await heldByStep(driver, 1, FEW));
+    await driver.value(`SELECT set_config('synchronous_commit', 'on', false), 1 AS v`);
+  }
+  await driver.close();
+  const typical = (rounds: readonly number[][], step: number): number =>
+    median(rounds.map((round) => round[step] as number));
+  const parts = STEPS.map((name, step) => {
+    const [single, batch, without] = [one, many, unflushed].map((rounds) => typical(rounds, step)) as [
+      number,
+      number,
+      number,
+    ];
+    return { name, single, without, perJob: (batch - single) / (MANY - 1) };
+  });
+  const lives = many.map((steps) => steps.reduce((sum, held) => sum + held, 0) / MANY);
+  const singles = one.map((steps) => steps.reduce((sum, held) => sum + held, 0));
+  return {
+    ...{ name: 'shards-lock', unit: 's', aim: null, value: median(lives), spread: spreadOf(lives) },
+    ...{ baseline: median(singles), ratio: median(lives) / median(singles) },
+    what: `how long a life holds the event lock, in its five transactions, each of ${MANY} jobs; against each of one`,
+    note: parts
+      .map(
+        ({ name, single, without, perJob }) =>
+          `${name}: ${ms(single)} for one job (${ms(without)} without the flush) and ${ms(perJob)} for each further one`,
+      )
+      .join('; '),
+  };
+}
+
+const moveName = (kind: 'two-phase' | 'hand-over', count: number): string => `shards-${kind}-${count}`;
+
+async function movesBench(servers: readonly EmbeddedPostgres[], size: number): Promise<Measured[]> {
+  const count = sized(size, Math.min(size, 100));
+  const urls = await Promise.all(servers.map((server) => prepareDatabase(server, `moves_${size}`, 1)));
+  const drivers = [...urls, ...urls].map((url) => new Driver(url, 1));
+  const [source, , from, to] = drivers as [Driver, Driver, Driver, Driver];
+  const way = await Way.between(from, to);
+  const took = {
+    within: [] as Moved[],
+    twoPhase: [] as Moved[],
+    handOver: [] as (Moved & { confirmS: number })[],
+  };
+  try {
+    const rounds = ROUNDS * (size === 1 ? sized(20, 1) : 1);
+    for (let round = 0; round < rounds; round++) {
+      took.within.push(await way.within(await source.submit(count)));
+      took.twoPhase.push(await way.twoPhase(await source.submit(count)));
+      took.handOver.push(await way.handOver(await source.submit(count)));
+    }
+  } finally {
+    way.close();
+    for (const driver of drivers) await driver.close();
+  }
+  const locks = (moved: readonly Moved[]): string =>
+    `event locks held ${ms(median(moved.map((one) => one.fromHeldS)))} and ${ms(median(moved.map((one) => one.toHeldS)))}`;
+  const within = median(took.within.map((one) => one.tookS));
+  const heldWithin = ms(median(took.within.map((one) => one.fromHeldS)));
+  const resultOf = (
+    kind: 'two-phase' | 'hand-over',
+    how: string,
+    moved: readonly Moved[],
+    note: string,
+  ): Measured => {
+    const values = moved.map((one) => one.tookS);
+    return {
+      ...{
+        name: moveName(kind, size),
+        unit: 's',
+        aim: null,
+        value: median(values),
+        spread: spreadOf(values),
+      },
+      ...{ baseline: within, ratio: median(values) / within },
+      what: `${size} queued jobs to another database, ${how}; against the same move within one`,
+      note: `${locks(moved)}; within one database ${heldWithin}${note}`,
+    };
+  };
+  const confirm = ms(median(took.handOver.map((one) => one.confirmS)));
+  return [
+    resultOf('two-phase', 'both or none (PREPARE TRANSACTION)', took.twoPhase, ''),
+    resultOf(
+      'hand-over',
+      'here and then there, repeatable',
+      took.handOver,
+      `; the note is removed in ${confirm} more`,
+    ),
+  ];
+}
+
+/** Lives in a second, and the seconds that each waits for an event lock, with half of the sites on each of these databases. */
+async function livesOver(
+  urls: readonly string[],
+  batch: number,
+  batches: number,
+): Promise<[perSecond: number, waitedS: number]> {
+  const drivers = Array.from({ length: DRIVERS }, (_, i) => {
+    const site = Math.floor(i / urls.length) + 1;
+    return new Driver(urls[i % urls.length] as string, site);
+  });
+  const elapsed = await seconds(() =>
+    Promise.all(
+      drivers.map(async (driver) => {
+        for (let done = 0; done < batches; done++) await driver.live(batch);
+      }),
+    ),
+  );
+  const waited = await Promise.all(drivers.map((driver) => driver.waitedS()));
+  for (const driver of drivers) await driver.close();
+  const lives = DRIVERS * batch * batches;
+  return [lives / elapsed, waited.reduce((sum, one) => sum + one, 0) / lives];
+}
+
+async function livesBench(servers: readonly EmbeddedPostgres[], batch: number): Promise<Measured> {
+  const urls = await Promise.all(servers.map((server) => prepareDatabase(server, `lives_${batch}`, DRIVERS)));
+  const batches = sized(batch === 1 ? 60 : 10, 2);
+  await livesOver(urls, batch, 2);
+  const [one, two]: [[number, number][], [number, number][]] = [[], []];
+  for (let round = 0; round < ROUNDS; round++) {
+    one.push(await livesOver(urls.slice(0, 1), batch, batches));
+    two.push(await livesOver(urls, batch, batches));
+  }
+  const values = two.map(([rate]) => rate);
+  const [value, baseline] = [median(values), median(one.map(([rate]) => rate))];
+  const waited = [two, one].map((rounds) => ms(median(rounds.map(([, waitedS]) => waitedS))));
+  return {
+    ...{ name: `shards-lives-${batch}`, unit: 'jobs/s', aim: null, value, baseline, ratio: value / baseline },
+    spread: spreadOf(values),
+    what: `lives of jobs at ${DRIVERS} sites at a time, ${batch} in a transaction, half of the sites in each of two databases; against all in one`,
+    note: `a life waits ${waited[0]} for its event lock; in one database ${waited[1]}`,
+  };
+}
+
+const NAMES = [
+  'shards-lock',
+  ...MOVES.flatMap((count) => [moveName('two-phase', count), moveName('hand-over', count)]),
+  ...LIVES.map((batch) => `shards-lives-${batch}`),
+];
+
+export const shardsBench: Bench = {
+  names: NAMES,
+  async run(only) {
+    const homes = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'switchyard-bench-')));
+    const servers = await Promise.all(homes.map(startServer));
+    try {
+      const results: Measured[] = [];
+      if (only('shards-lock')) results.push(await lockBench(servers));
+      for (const count of MOVES) {
+        if (!only(moveName('two-phase', count)) && !only(moveName('hand-over', count))) continue;
+        results.push(...(await movesBench(servers, count)).filter(({ name }) => only(name)));
+      }
+      for (const batch of LIVES)
+        if (only(`shards-lives-${batch}`)) results.push(await livesBench(servers, batch));
+      return results;
+    } finally {
+      for (const server of servers) await server.stop();
+      for (const home of homes) rmSync(home, { recursive: true, force: true });
+    }
+  },
+};
