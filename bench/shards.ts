@@ -12,13 +12,14 @@ import { type Moved, Way } from './shardMoves.js';
 
 const MOVES = [1, 100, 10_000] as const;
 const LIVES = [1, 100] as const;
-const ROUNDS = sized(9, 1);
+const ROUNDS = sized(5, 1);
 /** Sites that do as `shards-lives-N` says at a time. */
 const DRIVERS = 8;
 const STEPS = ['submit', 'move', 'start', 'started', 'ended'] as const;
 const MANY = sized(1_000, 10);
 const FEW = sized(60, 2);
 
+const us = (s: number): string => `${(s * 1e6).toFixed(1)} µs`;
 const ms = (s: number): string => `${(s * 1000).toFixed(2)} ms`;
 const spreadOf = (values: readonly number[]): [number, number] => [Math.min(...values), Math.max(...values)];
 
@@ -41,6 +42,25 @@ async function heldByStep(driver: Driver, count: number, rounds: number): Promis
   return held.map(median);
 }
 
+/** Bytes of the database for each job that waits at its site, and for each that has ended. */
+async function bytesOf(driver: Driver): Promise<[waiting: number, ended: number]> {
+  const size = () => driver.value('SELECT pg_database_size(current_database())::float8 AS v');
+  const jobIds: number[][] = [];
+  const before = await size();
+  for (let batch = 0; batch < 10; batch++) {
+    const ids = await driver.submit(MANY);
+    await driver.move(ids);
+    jobIds.push(ids);
+  }
+  const waiting = await size();
+  for (const ids of jobIds) {
+    await driver.start(ids);
+    await driver.report(ids, 'STARTED');
+    await driver.report(ids, 'ENDED');
+  }
+  return [waiting, await size()].map((bytes) => (bytes - before) / (10 * MANY)) as [number, number];
+}
+
 async function lockBench(servers: readonly EmbeddedPostgres[]): Promise<Measured> {
   const url = await prepareDatabase(servers[0] as EmbeddedPostgres, 'held', 1);
   const driver = new Driver(url, 1);
@@ -56,6 +76,7 @@ async function lockBench(servers: readonly EmbeddedPostgres[]): Promise<Measured
     unflushed.push(await heldByStep(driver, 1, FEW));
     await driver.value(`SELECT set_config('synchronous_commit', 'on', false), 1 AS v`);
   }
+  const [waiting, ended] = await bytesOf(driver);
   await driver.close();
   const typical = (rounds: readonly number[][], step: number): number =>
     median(rounds.map((round) => round[step] as number));
@@ -76,13 +97,14 @@ async function lockBench(servers: readonly EmbeddedPostgres[]): Promise<Measured
     note: parts
       .map(
         ({ name, single, without, perJob }) =>
-          `${name}: ${ms(single)} for one job (${ms(without)} without the flush) and ${ms(perJob)} for each further one`,
+          `${name}: ${ms(single)} for one job (${ms(without)} without the flush) and ${us(perJob)} for each further one`,
       )
-      .join('; '),
+      .join('; ')
+      .concat(
+        `; the database has ${waiting.toFixed(0)} bytes of a job that waits, and ${ended.toFixed(0)} of one that has ended`,
+      ),
   };
 }
-
-const moveName = (kind: 'two-phase' | 'hand-over', count: number): string => `shards-${kind}-${count}`;
 
 async function movesBench(servers: readonly EmbeddedPostgres[], size: number): Promise<Measured[]> {
   const count = sized(size, Math.min(size, 100));
@@ -119,7 +141,7 @@ async function movesBench(servers: readonly EmbeddedPostgres[], size: number): P
     const values = moved.map((one) => one.tookS);
     return {
       ...{
-        name: moveName(kind, size),
+        name: `shards-${kind}-${size}`,
         unit: 's',
         aim: null,
         value: median(values),
@@ -167,7 +189,7 @@ async function livesOver(
 
 async function livesBench(servers: readonly EmbeddedPostgres[], batch: number): Promise<Measured> {
   const urls = await Promise.all(servers.map((server) => prepareDatabase(server, `lives_${batch}`, DRIVERS)));
-  const batches = sized(batch === 1 ? 60 : 10, 2);
+  const batches = sized(batch === 1 ? 20 : 5, 2);
   await livesOver(urls, batch, 2);
   const [one, two]: [[number, number][], [number, number][]] = [[], []];
   for (let round = 0; round < ROUNDS; round++) {
@@ -187,7 +209,7 @@ async function livesBench(servers: readonly EmbeddedPostgres[], batch: number): 
 
 const NAMES = [
   'shards-lock',
-  ...MOVES.flatMap((count) => [moveName('two-phase', count), moveName('hand-over', count)]),
+  ...MOVES.map((count) => `shards-moves-${count}`),
   ...LIVES.map((batch) => `shards-lives-${batch}`),
 ];
 
@@ -199,10 +221,8 @@ export const shardsBench: Bench = {
     try {
       const results: Measured[] = [];
       if (only('shards-lock')) results.push(await lockBench(servers));
-      for (const count of MOVES) {
-        if (!only(moveName('two-phase', count)) && !only(moveName('hand-over', count))) continue;
-        results.push(...(await movesBench(servers, count)).filter(({ name }) => only(name)));
-      }
+      for (const count of MOVES)
+        if (only(`shards-moves-${count}`)) results.push(...(await movesBench(servers, count)));
       for (const batch of LIVES)
         if (only(`shards-lives-${batch}`)) results.push(await livesBench(servers, batch));
       return results;
