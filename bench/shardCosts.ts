@@ -33,13 +33,15 @@ export interface Costs {
 }
 
 export const COSTS: Costs = {
-  // npm run bench -- --only shards-lock, commit 0: the lock of one job with and without the flush, and of 1000.
-  flushS: 0.0004,
-  submit: { firstS: 0.00057, furtherS: 0.00001 },
-  move: { firstS: 0.00074, furtherS: 0.00001 },
-  start: { firstS: 0.00068, furtherS: 0.00001 },
-  report: { firstS: 0.001, furtherS: 0.000025 },
-  plan: { cycleS: 0.0005, jobS: 0.000009, jobAndChildS: 0.000000125, siteS: 0.00025 },
+  // npm run bench -- --only shards-lock, at 1 job with and without the flush, and at 1000 jobs.
+  flushS: 0.0017,
+  submit: { firstS: 0.00067, furtherS: 0.0000107 },
+  move: { firstS: 0.00091, furtherS: 0.0000145 },
+  start: { firstS: 0.00083, furtherS: 0.0000251 },
+  report: { firstS: 0.00125, furtherS: 0.0000381 },
+  // npm run bench -- --only shards-plan: CPU for each job above 50 and above 400 sites; of a site's cycle with 100 queued jobs.
+  plan: { cycleS: 0, jobS: 0.00001, jobAndChildS: 0.000000125, siteS: 0.00025 },
+  // Not measured: they are assumptions.
   wakeS: 0.005,
   runS: 1,
   apiProcesses: 4,
@@ -54,6 +56,7 @@ export const AGREED = {
   // npm run bench -- --only lives --profile DIR: CPU of a life.
   serveCpuS: 0.251e-3,
   postgresCpuS: 0.307e-3,
-  queuedBytes: 1500,
-  endedBytes: 4000,
+  // npm run bench -- --only shards-lock: without the terms of decisions.
+  queuedBytes: 1_236,
+  endedBytes: 2_720,
 };

@@ -6,6 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EmbeddedPostgres } from '../src/store/embedded.js';
+import { dispatchGrid, planDispatch, policyOf, timeSiteCycle } from './core.js';
 import { type Bench, type Measured, median, seconds, sized } from './measure.js';
 import { Driver, prepareDatabase, startServer } from './shardDatabase.js';
 import { type Moved, Way } from './shardMoves.js';
@@ -16,6 +17,10 @@ const ROUNDS = sized(5, 1);
 /** Sites that do as `shards-lives-N` says at a time. */
 const DRIVERS = 8;
 const STEPS = ['submit', 'move', 'start', 'started', 'ended'] as const;
+/** Jobs of a dispatch cycle, and sites among which it chooses. */
+const PLANNED = sized(5_000, 50);
+const FEW_SITES = 50;
+const MANY_SITES = 400;
 const MANY = sized(1_000, 10);
 const FEW = sized(60, 2);
 
@@ -207,7 +212,33 @@ async function livesBench(servers: readonly EmbeddedPostgres[], batch: number): 
   };
 }
 
+/** CPU of one planner, seconds: other work on the machine makes it no longer. */
+function cpuS(work: () => unknown): number {
+  const before = process.cpuUsage();
+  work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1e6;
+}
+
+function planBench(): Measured {
+  const grids = [FEW_SITES, MANY_SITES].map((sites) => dispatchGrid(PLANNED, sites));
+  const policy = policyOf('MS');
+  const took = grids.map((): number[] => []);
+  for (let round = 0; round < sized(12, 1); round++)
+    for (const [i, grid] of grids.entries())
+      took[i]?.push(cpuS(() => planDispatch(grid, policy, PLANNED)) / PLANNED);
+  const [few, many] = took.map(median) as [number, number];
+  const site = median(timeSiteCycle(sized(100, 1), 100, 'MS'));
+  return {
+    ...{ name: 'shards-plan', unit: 's', aim: null, value: many, baseline: few, ratio: many / few },
+    spread: spreadOf(took[1] as number[]),
+    what: `CPU to plan the move of one job among ${MANY_SITES} sites; among ${FEW_SITES}`,
+    note: `${us((many - few) / (MANY_SITES - FEW_SITES))} for each site more; a cycle of a site with 100 queued jobs takes ${ms(site)}`,
+  };
+}
+
 const NAMES = [
+  'shards-plan',
   'shards-lock',
   ...MOVES.map((count) => `shards-moves-${count}`),
   ...LIVES.map((batch) => `shards-lives-${batch}`),
@@ -216,6 +247,7 @@ const NAMES = [
 export const shardsBench: Bench = {
   names: NAMES,
   async run(only) {
+    if (only('shards-plan')) return [planBench()];
     const homes = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'switchyard-bench-')));
     const servers = await Promise.all(homes.map(startServer));
     try {
