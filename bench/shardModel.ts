@@ -37,6 +37,7 @@ export const SCENARIO: Scenario = {
 
 /** Shares of the time are of the fullest of the shards. */
 export interface Outcome {
+  /** As if exactly `jobsPerS` had been submitted while it was counted. */
   startedPerS: number;
   rootLock: number;
   rootPlanner: number;
@@ -231,7 +232,7 @@ class Shard {
   private plan(jobs: number[], done: () => void): void {
     const { plan, move } = this.scenario.costs;
     const children = this.below?.length ?? this.sites.length;
-    this.planner.do(plan.cycleS + jobs.length * (plan.jobS + plan.jobAndChildS * children), () =>
+    this.planner.do(jobs.length * (plan.jobS + plan.jobAndChildS * children), () =>
       this.commit(move, jobs.length, () => {
         this.send(jobs);
         done();
@@ -288,6 +289,7 @@ export function simulateShards(change: Partial<Scenario>): Outcome {
   const latencies: number[] = [];
   let submitted = 0;
   let started = 0;
+  let submittedInTime = 0;
   let startedInTime = 0;
   const note = (submittedAt: number): void => {
     started++;
@@ -303,6 +305,7 @@ export function simulateShards(change: Partial<Scenario>): Outcome {
     clock.after(random.exponential(jobsPerSubmission / jobsPerS), () => {
       const jobs = Array.from({ length: jobsPerSubmission }, () => clock.now);
       submitted += jobs.length;
+      if (clock.now >= warmUpS) submittedInTime += jobs.length;
       const own =
         below === null || random.next() < throughRoot
           ? root
@@ -318,7 +321,7 @@ export function simulateShards(change: Partial<Scenario>): Outcome {
   latencies.sort((a, b) => a - b);
   const quantile = (q: number): number => latencies[Math.floor(q * (latencies.length - 1))] ?? Number.NaN;
   return {
-    ...{ startedPerS: startedInTime / (seconds - warmUpS), submitted, started },
+    ...{ startedPerS: (jobsPerS * startedInTime) / submittedInTime, submitted, started },
     fallsBehind: submitted - started > 2 * jobsPerS,
     ...{ rootLock: root.lock.load, rootPlanner: root.planner.load },
     ...{ shardLock: most((shard) => shard.lock), shardPlanner: most((shard) => shard.planner) },

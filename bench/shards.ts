@@ -193,22 +193,27 @@ async function livesOver(
 }
 
 async function livesBench(servers: readonly EmbeddedPostgres[], batch: number): Promise<Measured> {
-  const urls = await Promise.all(servers.map((server) => prepareDatabase(server, `lives_${batch}`, DRIVERS)));
+  const [first, second] = servers as [EmbeddedPostgres, EmbeddedPostgres];
+  const one = await prepareDatabase(first, `lives_${batch}`, DRIVERS);
+  const beside = await prepareDatabase(first, `beside_${batch}`, DRIVERS);
+  const other = await prepareDatabase(second, `lives_${batch}`, DRIVERS);
+  const layouts = [[one], [one, other], [one, beside]];
   const batches = sized(batch === 1 ? 20 : 5, 2);
-  await livesOver(urls, batch, 2);
-  const [one, two]: [[number, number][], [number, number][]] = [[], []];
-  for (let round = 0; round < ROUNDS; round++) {
-    one.push(await livesOver(urls.slice(0, 1), batch, batches));
-    two.push(await livesOver(urls, batch, batches));
-  }
-  const values = two.map(([rate]) => rate);
-  const [value, baseline] = [median(values), median(one.map(([rate]) => rate))];
-  const waited = [two, one].map((rounds) => ms(median(rounds.map(([, waitedS]) => waitedS))));
+  for (const urls of layouts) await livesOver(urls, batch, 2);
+  const measured = layouts.map((): [perSecond: number, waitedS: number][] => []);
+  for (let round = 0; round < ROUNDS; round++)
+    for (const [i, urls] of layouts.entries()) measured[i]?.push(await livesOver(urls, batch, batches));
+  const [baseline, value, sameServer] = measured.map((rounds) => median(rounds.map(([rate]) => rate))) as [
+    number,
+    number,
+    number,
+  ];
+  const waits = measured.map((rounds) => ms(median(rounds.map(([, waitedS]) => waitedS))));
   return {
     ...{ name: `shards-lives-${batch}`, unit: 'jobs/s', aim: null, value, baseline, ratio: value / baseline },
-    spread: spreadOf(values),
-    what: `lives of jobs at ${DRIVERS} sites at a time, ${batch} in a transaction, half of the sites in each of two databases; against all in one`,
-    note: `a life waits ${waited[0]} for its event lock; in one database ${waited[1]}`,
+    spread: spreadOf((measured[1] as [number, number][]).map(([rate]) => rate)),
+    what: `lives of jobs at ${DRIVERS} sites at a time, ${batch} in a transaction, half of the sites in each of two databases on servers of their own; against all in one`,
+    note: `a life waits ${waits[1]} for its event lock; in one database ${waits[0]}; in two databases of one server ${waits[2]}, at ${sameServer.toFixed(0)} jobs/s`,
   };
 }
 
