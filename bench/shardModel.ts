@@ -16,6 +16,8 @@ export interface Scenario {
   throughRoot: number;
   /** Starts of several sites that come while a commit is under way share the next one, as reports do today. */
   gathersStarts: boolean;
+  /** Where a planner has more below it than that, schedulers between divide them, and it weighs only so many at each level. */
+  fanOut: number;
   seconds: number;
   /** Until then nothing is counted. */
   warmUpS: number;
@@ -32,7 +34,7 @@ export const SCENARIO: Scenario = {
     throughRoot: 1,
     gathersStarts: false,
   },
-  ...{ seconds: 15, warmUpS: 5, seed: 1, costs: COSTS },
+  ...{ fanOut: Number.POSITIVE_INFINITY, seconds: 15, warmUpS: 5, seed: 1, costs: COSTS },
 };
 
 /** Shares of the time are of the fullest of the shards. */
@@ -231,8 +233,8 @@ class Shard {
 
   private plan(jobs: number[], done: () => void): void {
     const { plan, move } = this.scenario.costs;
-    const children = this.below?.length ?? this.sites.length;
-    this.planner.do(jobs.length * (plan.jobS + plan.jobAndChildS * children), () =>
+    const weighed = weighedOf(this.below?.length ?? this.sites.length, this.scenario.fanOut);
+    this.planner.do(jobs.length * (plan.jobS + plan.jobAndChildS * weighed), () =>
       this.commit(move, jobs.length, () => {
         this.send(jobs);
         done();
@@ -280,6 +282,10 @@ class Shard {
       );
   }
 }
+
+/** Of so many, how many a planner weighs for a job. */
+const weighedOf = (children: number, fanOut: number): number =>
+  children <= fanOut ? children : fanOut * Math.ceil(Math.log(children) / Math.log(fanOut));
 
 export function simulateShards(change: Partial<Scenario>): Outcome {
   const scenario = { ...SCENARIO, ...change };

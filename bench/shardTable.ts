@@ -87,6 +87,17 @@ function limits(): [string, string][] {
 }
 
 print('Limits of one database', ['limit', 'at most'], limits());
+const STEPS: [string, Partial<Scenario>][] = [
+  ['as today', {}],
+  ['starts gathered', { gathersStarts: true }],
+  ['the planner weighs a tree of 100 schedulers with 100 sites', { fanOut: 100 }],
+  ['both', { gathersStarts: true, fanOut: 100 }],
+];
+print(
+  'One database above 10 000 sites',
+  ['change', ...PIPELINE],
+  STEPS.map(([name, change]) => [name, ...pipeline({ shards: 1, ...change })]),
+);
 for (const gathersStarts of [false, true])
   print(
     gathersStarts
