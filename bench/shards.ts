@@ -99,15 +99,9 @@ async function lockBench(servers: readonly EmbeddedPostgres[]): Promise<Measured
     ...{ name: 'shards-lock', unit: 's', aim: null, value: median(lives), spread: spreadOf(lives) },
     ...{ baseline: median(singles), ratio: median(lives) / median(singles) },
     what: `how long a life holds the event lock, in its five transactions, each of ${MANY} jobs; against each of one`,
-    note: parts
-      .map(
-        ({ name, single, without, perJob }) =>
-          `${name}: ${ms(single)} for one job (${ms(without)} without the flush) and ${us(perJob)} for each further one`,
-      )
-      .join('; ')
-      .concat(
-        `; the database has ${waiting.toFixed(0)} bytes of a job that waits, and ${ended.toFixed(0)} of one that has ended`,
-      ),
+    note: `for one job, for one without its flush, and for each further job: ${parts
+      .map(({ name, single, without, perJob }) => `${name} ${ms(single)}, ${ms(without)}, ${us(perJob)}`)
+      .join('; ')}; on disk a waiting job has ${waiting.toFixed(0)} bytes, an ended one ${ended.toFixed(0)}`,
   };
 }
 
