@@ -19,7 +19,18 @@ const inFolders = (...folders: string[]): string[] => folders.map((folder) => `t
 
 /** Folders whose tests leave nothing behind in their process: the files share it, and load what they test once. */
 const PURE = [
-  ...inFolders('core', 'docs', 'experiments', 'platform', 'plots', 'sim', 'simulator', 'vectors', 'words'),
+  ...inFolders(
+    'bench',
+    'core',
+    'docs',
+    'experiments',
+    'platform',
+    'plots',
+    'sim',
+    'simulator',
+    'vectors',
+    'words',
+  ),
   'web/test/**/*.test.ts',
 ];
 /** The same, with databases. */

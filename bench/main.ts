@@ -25,6 +25,7 @@ import { portalBench } from './portal.js';
 import { profileBench } from './profile.js';
 import { queuedBench } from './queued.js';
 import { serviceBench } from './service.js';
+import { shardsBench } from './shards.js';
 import { simulateBench } from './simulate.js';
 import { slurmCommandsBench } from './slurmCommands.js';
 
@@ -45,6 +46,7 @@ const benches: Bench[] = [
   simulateBench,
   historyBench,
   needsBench,
+  shardsBench,
   isolationBench,
   handOverBench,
   slurmCommandsBench,
