@@ -7,9 +7,14 @@
 import { type Job, plainJob } from './model.js';
 
 /** Fields in which few jobs are like another. */
-type Own = 'id' | 'submittedAt' | 'estimateS' | 'priority' | 'groupId' | 'dispatchedAt';
+const own = ['id', 'submittedAt', 'estimateS', 'priority', 'groupId', 'dispatchedAt'] as const;
+type Own = (typeof own)[number];
 /** The same, and most jobs have none of these. */
-type Rare = 'deadline' | 'migratedAt' | 'eligibleAt';
+const rare = ['deadline', 'migratedAt', 'eligibleAt'] as const;
+type Rare = (typeof rare)[number];
+/** What no job shares with another. */
+export const unsharedFields = [...own, ...rare] as const;
+export type Unshared = Pick<Job, Own | Rare>;
 /** Jobs that have any of these are like no other: they stay as they are. */
 type Unlike = 'data' | 'parts' | 'avoids' | 'promised' | 'workflow';
 type Alike = Omit<Job, Own | Rare | Unlike>;
@@ -26,8 +31,8 @@ abstract class LeanJob implements Job {
   abstract readonly eligibleAt: Job['eligibleAt'];
 
   constructor(
-    job: Job,
-    private readonly of: Alike,
+    job: Unshared,
+    readonly of: Alike,
   ) {
     this.id = job.id;
     this.submittedAt = job.submittedAt;
@@ -197,13 +202,22 @@ class TimedJob extends LeanJob {
   readonly migratedAt: Job['migratedAt'];
   readonly eligibleAt: Job['eligibleAt'];
 
-  constructor(job: Job, of: Alike) {
+  constructor(job: Unshared, of: Alike) {
     super(job, of);
     this.deadline = job.deadline;
     this.migratedAt = job.migratedAt;
     this.eligibleAt = job.eligibleAt;
   }
 }
+
+const leanJob = (job: Unshared, of: Alike): LeanJob =>
+  job.deadline === null && job.migratedAt === null && job.eligibleAt === null
+    ? new UntimedJob(job, of)
+    : new TimedJob(job, of);
+
+/** The job of these fields that is like another in all others; null: the other shares nothing. */
+export const likeLean = (other: Job, fields: Unshared): Job | null =>
+  other instanceof LeanJob ? leanJob(fields, other.of) : null;
 
 /** All fields of a job as an object's own. */
 export const fieldsOf = (job: Job): Job => (job instanceof LeanJob ? plainJob(job) : job);
@@ -222,11 +236,7 @@ export class LeanJobs {
     if (job instanceof LeanJob) return job;
     if (data !== null || parts !== null || avoids !== null || promised !== null || workflow !== null)
       return job;
-    const alike = this.shared(job);
-    const { deadline, migratedAt, eligibleAt } = job;
-    return deadline === null && migratedAt === null && eligibleAt === null
-      ? new UntimedJob(job, alike)
-      : new TimedJob(job, alike);
+    return leanJob(job, this.shared(job));
   }
 
   private shared(job: Job): Alike {

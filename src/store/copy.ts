@@ -169,8 +169,9 @@ class Writer {
 
 // Out -----------------------------------------------------------------------------------------------------------------
 
-/** Different texts, lists and documents kept of a column, so that equal ones are one object. */
+/** Different texts, lists, documents and ends of rows that are kept of each kind, so that equal ones are one object; longer ones are not. */
 const KEPT_MAX = 10_000;
+const KEPT_BYTES = 4_096;
 
 type Values = readonly unknown[];
 
@@ -179,13 +180,20 @@ export class CopyReader {
   private bytes: Buffer = Buffer.alloc(0);
   private view: DataView = new DataView(new ArrayBuffer(0));
   private begun = false;
-  /** By column and bytes. */
+  /** By column, and in the end of the columns that are read as one, by bytes. */
   private readonly kept: Map<string, unknown>[];
   private readonly row: unknown[];
 
-  constructor(private readonly types: readonly CopyType[]) {
-    this.kept = types.map(() => new Map());
-    this.row = new Array(types.length).fill(null);
+  /**
+   * `own`: columns from here on, which most rows have in common, are the last value of a row, an array: the same one for rows in which they
+   * are equal, so it costs little to read them.
+   */
+  constructor(
+    private readonly types: readonly CopyType[],
+    private readonly own = types.length,
+  ) {
+    this.kept = [...types, null].map(() => new Map());
+    this.row = new Array(Math.min(own + 1, types.length)).fill(null);
   }
 
   /** The rows that are whole with the next piece of the stream: one array, valid until the next row. */
@@ -208,26 +216,30 @@ export class CopyReader {
 
   /** Where the row ends that begins there; 0: it is not all there, or there is none. */
   private readRow(start: number): number {
-    const { view, types, row } = this;
+    const { view, types, own, row } = this;
     const { byteLength } = view;
     if (start + 2 > byteLength || view.getInt16(start) === END) return 0;
     let at = start + 2;
+    let alike = at;
     for (let i = 0; i < types.length; i++) {
+      if (i === own) alike = at;
       if (at + 4 > byteLength) return 0;
       const size = view.getInt32(at);
-      at += 4;
-      if (size === NULL) row[i] = null;
-      else {
-        if (at + size > byteLength) return 0;
-        row[i] = this.value(i, at, size);
-        at += size;
-      }
+      const end = at + 4 + Math.max(size, 0);
+      if (end > byteLength) return 0;
+      if (i < own) row[i] = this.value(i, at);
+      at = end;
     }
+    if (own < types.length) row[own] = this.shared(types.length, alike, at);
     return at;
   }
 
-  private value(column: number, at: number, size: number): unknown {
+  /** Of the length that is there, and what follows it. */
+  private value(column: number, start: number): unknown {
     const { view } = this;
+    const size = view.getInt32(start);
+    if (size === NULL) return null;
+    const at = start + 4;
     switch (this.types[column]) {
       case 'integer':
         return view.getInt32(at);
@@ -245,17 +257,33 @@ export class CopyReader {
     }
   }
 
+  /** `column`: behind the last one, all from `own` on. */
   private shared(column: number, start: number, end: number): unknown {
-    const { bytes } = this;
+    const { bytes, types } = this;
+    const decode = () =>
+      column === types.length
+        ? this.values(start)
+        : decoded(types[column] as CopyType, bytes.subarray(start, end));
+    if (end - start > KEPT_BYTES) return decode();
     const kept = this.kept[column] as Map<string, unknown>;
     const key = bytes.toString('latin1', start, end);
     let value = kept.get(key);
     if (value === undefined) {
-      value = decoded(this.types[column] as CopyType, bytes.subarray(start, end));
+      value = decode();
       if (kept.size >= KEPT_MAX) kept.clear();
       kept.set(key, value);
     }
     return value;
+  }
+
+  private values(start: number): Values {
+    const values: unknown[] = [];
+    let at = start;
+    for (let column = this.own; column < this.types.length; column++) {
+      values.push(this.value(column, at));
+      at += 4 + Math.max(this.view.getInt32(at), 0);
+    }
+    return values;
   }
 }
 

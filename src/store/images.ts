@@ -3,6 +3,7 @@
  * JSON object would repeat every name with each.
  */
 
+import { likeLean, type Unshared, unsharedFields } from '../core/lean-jobs.js';
 import type { FreeAtPromise, PromisesImage } from '../core/local/policy.js';
 import type {
   Allocation,
@@ -36,7 +37,7 @@ import {
   type StoredJob,
   scheduledFields,
 } from './job-fields.js';
-import { type DescribedJob, dataOf, STOP_GRACE_S, schedulersJob, stopping } from './rules.js';
+import { type DescribedJob, dataOf, groupOf, STOP_GRACE_S, schedulersJob, stopping } from './rules.js';
 import type { GridImage, JobImage, TrafficCount } from './store.js';
 
 export const epoch = (column: string): string => `date_part('epoch', ${column})`;
@@ -45,6 +46,7 @@ export const epoch = (column: string): string => `date_part('epoch', ${column})`
 
 const ofJob = scheduledFields('JOB');
 const ofData = scheduledFields('DATA');
+const isUnshared = (field: JobField): boolean => (unsharedFields as readonly JobField[]).includes(field);
 
 /** Of a job and its user; then `ofJob`; `ofData` within, where there is any of it. */
 export type JobArray = [userClass: UserClass, data: unknown[] | null, ...job: unknown[]];
@@ -62,8 +64,11 @@ const hasData = ofData
 export const jobArray = `json_build_array(
   u.class, CASE WHEN ${hasData} THEN json_build_array(${arrayOf(ofData)}) END, ${arrayOf(ofJob)})`;
 
-/** What is copied out of jobs as j, for `JobReader`: state and site, and the fields that schedulers know. */
-const copiedFields: readonly JobField[] = ['state', 'siteId', ...ofJob, ...ofData];
+/** What is copied out of jobs as j, for `JobReader`: what no job shares with others; then state and site, and what else schedulers know. */
+const copiedFields: readonly JobField[] = [
+  ...unsharedFields,
+  ...(['state', 'siteId', ...ofJob, ...ofData] as const).filter((field) => !isUnshared(field)),
+];
 export const jobColumns = copiedFields
   .map((field) => (field === 'submittedAt' ? submittedAt : `j.${jobColumn[field]}`))
   .join(', ');
@@ -71,24 +76,48 @@ export const jobTypes: readonly CopyType[] = copiedFields.map((field) => {
   const { type } = jobFields[field];
   return isEnum(type) ? 'text' : type;
 });
+export const JOB_OWN = unsharedFields.length;
 
-/** Makes jobs of rows of `jobColumns`. */
+/** A job, and where it is. */
+type PlacedJob = Pick<JobImage, 'job' | 'state' | 'siteId'>;
+
+/** Makes jobs of rows of `jobColumns`, of which those from `JOB_OWN` on are read as one. */
 export class JobReader {
   /** Of the row at hand: one object for all, for its fields are many. */
   private readonly fields: Partial<Record<JobField | 'userClass', unknown>> = {};
+  /** By what jobs have in common: one that has it. */
+  private readonly known = new WeakMap<readonly unknown[], PlacedJob>();
 
-  /** `classes`: of users who are not REGULAR. */
-  constructor(private readonly classes: ReadonlyMap<number, UserClass>) {}
+  /** `classes`: of users who are not REGULAR; `keep`: what is kept of a job. */
+  constructor(
+    private readonly classes: ReadonlyMap<number, UserClass>,
+    private readonly keep: (job: Job) => Job,
+  ) {}
 
-  read(row: readonly unknown[]): Pick<JobImage, 'job' | 'state' | 'siteId'> {
+  read(row: readonly unknown[]): PlacedJob {
+    const alike = row[JOB_OWN] as readonly unknown[];
+    const known = this.known.get(alike);
+    const like = known && likeLean(known.job, unsharedOf(row));
+    if (known && like) return { job: like, state: known.state, siteId: known.siteId };
     const { fields } = this;
-    for (let i = 0; i < copiedFields.length; i++) fields[copiedFields[i] as JobField] = row[i] ?? absent[i];
+    for (let i = 0; i < copiedFields.length; i++)
+      fields[copiedFields[i] as JobField] = (i < JOB_OWN ? row[i] : alike[i - JOB_OWN]) ?? absent[i];
     fields.userClass = this.classes.get(fields.userId as number) ?? 'REGULAR';
     // All of them were written above, and a cast costs nothing for each of a million rows.
     const stored = fields as unknown as StoredJob & { userClass: UserClass };
-    return { job: schedulersJob(stored, dataOf(stored)), state: stored.state, siteId: stored.siteId };
+    const { state, siteId } = stored;
+    const made = { job: this.keep(schedulersJob(stored, dataOf(stored))), state, siteId };
+    this.known.set(alike, made);
+    return made;
   }
 }
+
+const fieldsNotShared = recordOf<Unshared & { groupId: number | null }>(unsharedFields);
+const unsharedOf = (row: readonly unknown[]): Unshared => {
+  const fields = fieldsNotShared(row);
+  fields.groupId = groupOf(fields.id, fields.groupId);
+  return fields;
+};
 
 /** What stands for null in the columns of `copiedFields`. */
 const absent: readonly unknown[] = copiedFields.map((field) => (jobFields[field].sparse ? [] : null));

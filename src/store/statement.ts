@@ -99,8 +99,9 @@ export function copyOut(
   select: string,
   types: readonly CopyType[],
   take: (row: readonly unknown[]) => void,
+  own?: number,
 ): Promise<void> {
-  const reader = new CopyReader(types);
+  const reader = new CopyReader(types, own);
   return alone(tx, async () => {
     try {
       for await (const piece of tx.query(copyTo(copyOutText(select))))

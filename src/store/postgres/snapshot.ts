@@ -12,6 +12,7 @@ import {
   datasetObject,
   directoryArray,
   directoryFromArray,
+  JOB_OWN,
   type JobArray,
   JobReader,
   jobArray,
@@ -107,7 +108,7 @@ async function loadJobs(
   keep: (job: Job) => Job,
 ): Promise<JobImage[]> {
   const jobs: JobImage[] = [];
-  const reader = new JobReader(classes);
+  const reader = new JobReader(classes, keep);
   await run(tx, sql`SET LOCAL statement_timeout = ${raw(String(LOAD_MS))}`);
   await copyOut(
     tx,
@@ -115,8 +116,9 @@ async function loadJobs(
     jobTypes,
     (row) => {
       const { job, state, siteId } = reader.read(row);
-      jobs.push({ job: keep(job), state, siteId, run: isLive(state) ? (runs.get(job.id) ?? null) : null });
+      jobs.push({ job, state, siteId, run: isLive(state) ? (runs.get(job.id) ?? null) : null });
     },
+    JOB_OWN,
   );
   return jobs;
 }
