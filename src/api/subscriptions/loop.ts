@@ -11,6 +11,8 @@ import { pulled } from './streams.js';
 export interface Events<T> {
   /** Where the subscriber begins. */
   from: Cursor;
+  /** It has been up to date before. */
+  upToDate?: boolean;
   /** The updates that a batch of events makes: at once where all that they need has been read for somebody else. */
   updates(batch: FeedBatch): T[] | Promise<T[]>;
   /** What tells a subscriber that events up to this cursor were left out. */
@@ -27,6 +29,53 @@ export interface Reading<T> {
   stop?(): void;
 }
 
+/** A way along the event feed. */
+export class Way {
+  /** All before this cursor has been taken, and what comes behind it is waited for; null: something of it is being told, or it has ended. */
+  waitsAt: Cursor | null = null;
+  /** Called when it begins to wait. */
+  onWait: () => void = () => {};
+  private batches: AsyncGenerator<FeedBatch, void, undefined>;
+  private readonly stop = new AbortController();
+
+  constructor(
+    private readonly feed: Pick<EventFeed, 'follow'>,
+    private at: Cursor,
+  ) {
+    this.batches = feed.follow(at, this.stop.signal);
+  }
+
+  /** The next batch; null: the feed has ended. */
+  async next(): Promise<FeedBatch | null> {
+    this.waitsAt = this.at;
+    this.onWait();
+    const { value: batch } = await this.batches.next();
+    this.waitsAt = null;
+    if (!batch) return null;
+    this.at = batch.cursor;
+    return batch;
+  }
+
+  skipTo(cursor: Cursor): void {
+    void this.batches.return();
+    this.at = cursor;
+    this.batches = this.feed.follow(cursor, this.stop.signal);
+  }
+
+  end(): void {
+    this.waitsAt = null;
+    this.stop.abort();
+  }
+}
+
+/** The updates of a subscription. */
+export interface Walk<T> extends AsyncGenerator<T, void, void> {
+  /** Of {@link Events}: of two who ask the same and wait at the same place, each will be told what the other is. */
+  readonly way?: Way;
+  /** Of {@link Events}: the same, from behind one of its updates. */
+  behind?(cursor: Cursor): Walk<T>;
+}
+
 /**
  * Updates, one after another, until the subscriber goes or the feed ends. A cursor from yesterday is caught up with page by
  * page; who was up to date once and then falls more than `lagMax` events behind is told to query again and goes on from
@@ -37,20 +86,15 @@ export function subscription<T>(
   feed: Pick<EventFeed, 'cursor' | 'follow'>,
   lagMax: number,
   source: Events<T> | Reading<T>,
-): AsyncGenerator<T, void, void> {
-  const stop = new AbortController();
+): Walk<T> {
   // Followed from before anything is read, so that nothing is missed in between.
-  let batches = feed.follow('read' in source ? feed.cursor : source.from, stop.signal);
+  const way = new Way(feed, 'read' in source ? feed.cursor : source.from);
   let unread = 'read' in source;
-  let upToDate = false;
+  let upToDate = 'from' in source && source.upToDate === true;
   let ready: (T | undefined)[] = [];
   let next = 0;
   /** The turn in which the updates were found goes on. */
   let inTurn = false;
-  const skipTo = (cursor: Cursor): void => {
-    void batches.return();
-    batches = feed.follow(cursor, stop.signal);
-  };
 
   /** The next updates, perhaps none; null: the feed has ended. */
   async function more(): Promise<T[] | null> {
@@ -60,21 +104,21 @@ export function subscription<T>(
       unread = part.more;
       return part.updates;
     }
-    const { value: batch, done } = await batches.next();
-    if (done || !batch) return null;
+    const batch = await way.next();
+    if (batch === null) return null;
     await turns.turn(account);
     const { cursor: latest } = feed;
     const lag = Number(latest) - Number(batch.cursor);
     if ('read' in source) {
       unread = batch.resync || (await source.concerns(batch, latest));
       // Reading finds what all the batches in between would tell of.
-      if (unread && lag > 0) skipTo(latest);
+      if (unread && lag > 0) way.skipTo(latest);
       return [];
     }
     if (batch.resync) return [source.resync(batch.cursor)];
     if (upToDate && lag > lagMax) {
       const { cursor } = feed;
-      skipTo(cursor);
+      way.skipTo(cursor);
       return [source.resync(cursor)];
     }
     upToDate ||= lag === 0;
@@ -83,12 +127,12 @@ export function subscription<T>(
     return updates;
   }
 
-  return pulled(
+  const updates = pulled(
     async () => {
       while (next >= ready.length) {
-        const updates = await more();
-        if (updates === null) return null;
-        ready = updates;
+        const found = await more();
+        if (found === null) return null;
+        ready = found;
         next = 0;
       }
       if (!inTurn) await turns.turn(account);
@@ -99,8 +143,11 @@ export function subscription<T>(
       return update;
     },
     () => {
-      stop.abort();
+      way.end();
       if ('read' in source) source.stop?.();
     },
   );
+  if ('read' in source) return updates;
+  const behind = (from: Cursor) => subscription(account, feed, lagMax, { ...source, from, upToDate });
+  return { ...updates, way, behind };
 }

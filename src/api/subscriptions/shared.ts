@@ -8,8 +8,13 @@ import { createSourceEventStream, type ExecutionArgs, type ExecutionResult, exec
 import { LRUCache } from 'lru-cache';
 import { turns } from '../../platform/turns.js';
 import { accountOf } from '../admission/shares.js';
+import type { Viewer } from '../auth.js';
 import type { Context } from '../context.js';
+import type { Walk } from './loop.js';
+import { type Answer, type Asking, Member, Party, type Recipient, type Update } from './parties.js';
 import { pulled } from './streams.js';
+
+export type { Recipient };
 
 /** Subscriptions whose updates are the same objects for all who hear of them (services/subscriptions.ts). */
 const FIELDS: ReadonlySet<string> = new Set(['jobUpdated', 'siteUpdated']);
@@ -22,28 +27,12 @@ const ANSWER_CHARS = 200_000;
 const VARIABLES_CHARS = 4_000;
 
 /** What subscribers ask who get the same answers. */
-interface Question {
+interface Question extends Asking {
   /** All that an answer depends on beside the update. */
   readonly words: string;
   readonly number: number;
   /** How many ask it now. */
   askers: number;
-}
-
-/** An answer that somebody makes, or has made. */
-interface Answer {
-  /** As JSON; null: it is not there yet, or cannot be shared. */
-  text: string | null;
-  /** Resolves when it is decided; null: it is. */
-  made: Promise<void> | null;
-}
-
-/** How the answers go to one client. */
-export interface Recipient {
-  /** What of a result goes over the wire: errors in the form that clients are shown. */
-  outward(result: ExecutionResult): object;
-  /** Sends the JSON of an answer. */
-  send(payload: string): Promise<void>;
 }
 
 /** Numbers for objects that are the same or not. */
@@ -64,7 +53,7 @@ class Numbers {
 /** The answers that the subscribers of one API share. */
 export class SharedAnswers {
   private readonly questions = new Map<string, Question>();
-  private readonly answers = new LRUCache<string, Answer>({
+  private readonly answers = new LRUCache<string, Promise<Answer>>({
     maxSize: KEPT_CHARS,
     maxEntrySize: ANSWER_CHARS,
     ttl: KEPT_MS,
@@ -86,23 +75,17 @@ export class SharedAnswers {
     if (words === null) return null;
     const events = await createSourceEventStream(args);
     if (!(Symbol.asyncIterator in events)) return events;
-    const updates = events[Symbol.asyncIterator]() as AsyncIterator<object>;
-    const question = this.join(words);
-    let isOpen = true;
+    const question = this.join(words, (args.contextValue as Context).viewer);
+    const party = new Party(events as Walk<Update>, question);
+    const member = new Member(args, recipient, party);
     return pulled<never>(
-      async () => {
-        for (;;) {
-          const { value: update, done } = await updates.next();
-          if (done) return null;
-          const payload = await this.payload(question, update, args, recipient);
-          // The client may have gone meanwhile.
-          if (isOpen) await recipient.send(payload);
-        }
+      () => {
+        void party.go();
+        return member.end;
       },
       () => {
-        isOpen = false;
+        member.leave();
         this.leave(question);
-        void updates.return?.(undefined);
       },
     );
   }
@@ -116,10 +99,14 @@ export class SharedAnswers {
     return JSON.stringify([this.documents.of(document), operationName ?? null, variables, viewer]);
   }
 
-  private join(words: string): Question {
+  private join(words: string, viewer: Viewer): Question {
     let question = this.questions.get(words);
     if (!question) {
-      question = { words, number: ++this.asked, askers: 0 };
+      const asked: Question = {
+        ...{ words, number: ++this.asked, askers: 0, account: accountOf(viewer), waiting: null },
+        answer: (update, member) => this.answer(asked, update, member),
+      };
+      question = asked;
       this.questions.set(words, question);
     }
     question.askers++;
@@ -130,40 +117,28 @@ export class SharedAnswers {
     if (--question.askers === 0) this.questions.delete(question.words);
   }
 
-  /** The answer to a question about an update: one that is known, or the subscriber's own. */
-  private async payload(
-    question: Question,
-    update: object,
-    args: ExecutionArgs,
-    { outward }: Recipient,
-  ): Promise<string> {
-    const own = async () => execute({ ...args, rootValue: update });
+  /** One that is known, or the member's own. */
+  private async answer(question: Question, update: Update, member: Member): Promise<Answer> {
     // Nothing is kept for somebody who asks alone.
-    if (question.askers === 1) return JSON.stringify(outward(await own()));
+    if (question.askers === 1) return ownAnswer(update, member);
     const name = `${question.number}/${this.updates.of(update)}`;
     const known = this.answers.get(name);
     if (known) {
-      if (known.made) {
-        await known.made;
-        // All who waited go on now: each in a turn.
-        await turns.turn(accountOf((args.contextValue as Context).viewer));
-      }
-      return known.text ?? JSON.stringify(outward(await own()));
+      const answer = await known;
+      // All who waited go on now: each in a turn.
+      await turns.turn(question.account);
+      return answer.isForAll ? answer : ownAnswer(update, member);
     }
-    const answer: Answer = { text: null, made: null };
-    const result = own();
-    answer.made = result
-      .then((done) => {
-        // Errors name the request in which they were met: they are each subscriber's own.
-        if (!done.errors) answer.text = JSON.stringify(outward(done));
-      })
-      .catch(() => {})
-      .finally(() => {
-        answer.made = null;
-        this.answers.set(name, answer, { size: 1 + (answer.text?.length ?? 0) });
-      });
-    this.answers.set(name, answer, { size: 1 });
-    await answer.made;
-    return answer.text ?? JSON.stringify(outward(await result));
+    const making = ownAnswer(update, member);
+    this.answers.set(name, making, { size: 1 });
+    const answer = await making;
+    this.answers.set(name, making, { size: 1 + answer.payload.length });
+    return answer;
   }
+}
+
+async function ownAnswer(update: Update, { args, recipient }: Member): Promise<Answer> {
+  const result = await execute({ ...args, rootValue: update });
+  // Errors name the request in which they were met: they are each subscriber's own.
+  return { payload: JSON.stringify(recipient.outward(result)), isForAll: !result.errors };
 }

@@ -137,7 +137,7 @@ function serve(
   const closed = graphqlWs.opened(
     {
       protocol: socket.protocol,
-      send: (text) => sent(socket, text),
+      send: (text) => sent(socket, text) ?? undefined,
       close: (code, reason) => socket.close(code, reason),
       onMessage: (take) =>
         void socket.on('message', async (data: RawData) => {
