@@ -31,10 +31,8 @@ export interface Reading<T> {
 
 /** A way along the event feed. */
 export class Way {
-  /** All before this cursor has been taken, and what comes behind it is waited for; null: something of it is being told, or it has ended. */
-  waitsAt: Cursor | null = null;
-  /** Called when it begins to wait. */
-  onWait: () => void = () => {};
+  /** Called with the cursor when all before it has been told and what comes behind it is waited for; and with null when that is over. */
+  onWait: (at: Cursor | null) => void = () => {};
   private batches: AsyncGenerator<FeedBatch, void, undefined>;
   private readonly stop = new AbortController();
 
@@ -47,10 +45,9 @@ export class Way {
 
   /** The next batch; null: the feed has ended. */
   async next(): Promise<FeedBatch | null> {
-    this.waitsAt = this.at;
-    this.onWait();
+    this.onWait(this.at);
     const { value: batch } = await this.batches.next();
-    this.waitsAt = null;
+    this.onWait(null);
     if (!batch) return null;
     this.at = batch.cursor;
     return batch;
@@ -63,7 +60,7 @@ export class Way {
   }
 
   end(): void {
-    this.waitsAt = null;
+    this.onWait(null);
     this.stop.abort();
   }
 }

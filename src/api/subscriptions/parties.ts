@@ -1,7 +1,7 @@
 /**
  * Subscribers who ask the same go along the event feed together: what comes next is looked at, executed and encoded once, and written to one
  * after another. Everybody begins alone, behind a cursor of their own, and joins the others where both wait for the same. Who takes too long
- * to take a message goes on alone from there: so nobody waits for the slow, and nothing is kept for them but the message.
+ * to take a message goes on alone from there: so the others do not wait for the slow, and nothing is kept for them but the message.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ExecutionArgs, ExecutionResult } from 'graphql';
@@ -64,18 +64,20 @@ export interface Asking {
   readonly account: Account;
   /** The answer to an update, as it is for this member. */
   answer(update: Update, member: Member): Promise<Answer>;
-  /** The party that began to wait last: others may join it. */
-  waiting: Party | null;
+  /** Those who wait for news, by the cursor behind which they do. */
+  readonly waiting: Map<Cursor, Party>;
 }
 
 export class Party {
   readonly members = new Set<Member>();
+  /** Where it waits. */
+  private at: Cursor | null = null;
 
   constructor(
     private readonly walk: Walk<Update>,
     private readonly asking: Asking,
   ) {
-    if (walk.way) walk.way.onWait = () => this.meet();
+    if (walk.way) walk.way.onWait = (at) => this.waits(at);
   }
 
   join(member: Member): void {
@@ -103,16 +105,21 @@ export class Party {
     }
   }
 
-  /** Joins those who wait at the same place. */
-  private meet(): void {
+  /** It joins those who wait at the same place, or waits there for others. */
+  private waits(at: Cursor | null): void {
     const { waiting } = this.asking;
-    if (waiting === null || waiting === this || waiting.walk.way?.waitsAt !== this.walk.way?.waitsAt) {
-      this.asking.waiting = this;
-      return;
+    if (this.at !== null) waiting.delete(this.at);
+    this.at = null;
+    if (at === null) return;
+    const others = waiting.get(at);
+    if (others) {
+      for (const member of this.members) others.join(member);
+      this.members.clear();
+      void this.walk.return();
+    } else {
+      waiting.set(at, this);
+      this.at = at;
     }
-    for (const member of this.members) waiting.join(member);
-    this.members.clear();
-    void this.walk.return();
   }
 
   private async tell(update: Update): Promise<void> {
@@ -125,11 +132,9 @@ export class Party {
       // It may have gone meanwhile.
       if (!this.members.has(member)) continue;
       const taking = member.recipient.send(told.payload);
-      if (taking)
-        late.set(
-          member,
-          taking.catch(() => {}).then(() => void late.delete(member)),
-        );
+      // One whose connection is broken will leave.
+      const taken = taking?.catch(() => {}).then(() => void late.delete(member));
+      if (taken) late.set(member, taken);
       if (++written % WRITTEN_AT_ONCE === 0) await turns.turn(account);
     }
     if (late.size > 0) await this.waitFor(late, update);

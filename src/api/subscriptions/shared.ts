@@ -1,5 +1,6 @@
 /**
- * Updates that several subscribers ask for in the same words: the operation is executed and its answer encoded once for all of them.
+ * Updates that several subscribers ask for in the same words: the operation is executed and its answer encoded once for all of them, and for
+ * those who have got as far it is told at once (parties.ts).
  *
  * The same words are the same document, operation and variables, from viewers who do not differ in anything: same key, same user, same role.
  * So nobody can get what another may see, and the work goes on the same account, whoever of them does it.
@@ -16,9 +17,9 @@ import { pulled } from './streams.js';
 
 export type { Recipient };
 
-/** Subscriptions whose updates are the same objects for all who hear of them (services/subscriptions.ts). */
-const FIELDS: ReadonlySet<string> = new Set(['jobUpdated', 'siteUpdated']);
-/** Subscribers take an update one shortly after another; who comes later has it executed again. */
+/** Subscriptions that tell of events (services/subscriptions.ts): whoever is at the same cursor is told the same. */
+const FIELDS: ReadonlySet<string> = new Set(['jobUpdated', 'siteUpdated', 'simulationUpdated']);
+/** Who catch up with the same events do so one shortly after another; who comes later has them executed again. */
 const KEPT_MS = 1_000;
 /** Characters of all answers that are kept, and of one. */
 const KEPT_CHARS = 4_000_000;
@@ -103,7 +104,7 @@ export class SharedAnswers {
     let question = this.questions.get(words);
     if (!question) {
       const asked: Question = {
-        ...{ words, number: ++this.asked, askers: 0, account: accountOf(viewer), waiting: null },
+        ...{ words, number: ++this.asked, askers: 0, account: accountOf(viewer), waiting: new Map() },
         answer: (update, member) => this.answer(asked, update, member),
       };
       question = asked;
