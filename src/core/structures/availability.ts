@@ -19,8 +19,8 @@
 /** Rows of a chunk at most: to move them costs less than to keep the sums of many chunks. */
 const CHUNK = 128;
 
-/** Rows that are over lie there until there are so many. */
-const FORGOTTEN_AT_ONCE = 8;
+/** Rows that one change makes in a chunk at most. */
+const MADE_AT_ONCE = 2;
 
 /** The openings for one power of two: by node, and behind the nodes by chunk. */
 interface Sums {
@@ -45,8 +45,6 @@ export class Availability {
   /** By node, and behind the nodes by chunk: the levels whose sums hold, as bits. */
   private known = new Int32Array(2);
   private readonly levels: (Sums | undefined)[] = [];
-  /** What the last `beginRow` has found or made. */
-  private begun = 0;
 
   constructor(free: number) {
     this.times[0] = Number.NEGATIVE_INFINITY;
@@ -59,25 +57,18 @@ export class Availability {
   /** `amount` more (below 0: less) is free from `from` until `to`. */
   add(from: number, to: number, amount: number): void {
     if (!(from < to) || amount === 0) return;
-    if (to !== Infinity) this.beginRow(to);
-    let position = this.beginRow(from);
-    let first = this.begun;
-    const { times, free, firsts, order, counts, chunks } = this;
-    for (; position < chunks && (firsts[position] as number) < to; position++) {
-      const chunk = order[position] as number;
-      this.changed(position);
-      const begin = chunk * CHUNK;
-      if (first === -1) first = begin;
-      if (first === begin && (firsts[position + 1] as number) <= to)
+    let position = this.positionOf(from);
+    while (position < this.chunks && (this.firsts[position] as number) < to) {
+      const chunk = this.order[position] as number;
+      const next = this.firsts[position + 1] as number;
+      if (from <= (this.firsts[position] as number) && next <= to)
         this.bias[chunk] = (this.bias[chunk] as number) + amount;
-      else {
-        const end = begin + (counts[chunk] as number);
-        let row = first;
-        for (; row < end && (times[row] as number) < to; row++) free[row] = (free[row] as number) + amount;
-        if (row < end) this.dropIfSame(chunk, row);
-        if (first > begin) this.dropIfSame(chunk, first);
-      }
-      first = -1;
+      else if ((this.counts[chunk] as number) + MADE_AT_ONCE > CHUNK) {
+        this.halve(position);
+        if ((this.firsts[position + 1] as number) <= from) position++;
+        continue;
+      } else this.addWithin(chunk, from, to, next, amount);
+      this.changed(position++);
     }
   }
 
@@ -157,14 +148,13 @@ export class Availability {
   forget(before: number): void {
     const position = this.positionOf(before);
     if (position > 0) this.dropChunks(position);
-    const { times, free, counts } = this;
+    const { times, counts } = this;
     const chunk = this.order[0] as number;
     const begin = chunk * CHUNK;
     const row = this.rowOf(chunk, before);
-    if (row - begin < FORGOTTEN_AT_ONCE) return;
+    if (row === begin) return;
     const end = begin + (counts[chunk] as number);
-    times.copyWithin(begin, row, end);
-    free.copyWithin(begin, row, end);
+    this.moveRows(row, end, begin - row);
     times[begin] = Number.NEGATIVE_INFINITY;
     counts[chunk] = end - row;
     this.changed(0);
@@ -220,43 +210,61 @@ export class Availability {
     return low;
   }
 
-  /** Makes a row that begins at the instant, unless there is one; the position of its chunk. `begun` is the row. */
-  private beginRow(time: number): number {
-    let position = this.positionOf(time);
-    let chunk = this.order[position] as number;
-    let row = this.rowOf(chunk, time);
-    this.begun = row;
-    if (this.times[row] === time) return position;
-    if (this.counts[chunk] === CHUNK) {
-      this.halve(position);
-      if ((this.firsts[position + 1] as number) <= time) position++;
-      chunk = this.order[position] as number;
-      row = this.rowOf(chunk, time);
-    }
+  /**
+   * The same within a chunk, whose rows hold until `next`. Edges mostly slide: a row goes where an amount was given back, and one comes
+   * nearby. So what is behind both is moved once, if at all.
+   */
+  private addWithin(chunk: number, from: number, to: number, next: number, amount: number): void {
     const { times, free } = this;
-    const end = chunk * CHUNK + (this.counts[chunk] as number);
-    // By hand: for so few the call would cost more than the moves.
-    for (let i = end; i > row + 1; i--) {
-      times[i] = times[i - 1] as number;
-      free[i] = free[i - 1] as number;
+    const begin = chunk * CHUNK;
+    const end = begin + (this.counts[chunk] as number);
+    let after = this.rowOf(chunk, to);
+    if ((times[after] as number) < to) after++;
+    const last = free[after - 1] as number;
+    // Behind the row of `from` there are as many as get the amount: it is found no later than they are gone through.
+    let first = after;
+    while (first > begin && (times[first - 1] as number) >= from) {
+      first--;
+      free[first] = (free[first] as number) + amount;
     }
-    times[row + 1] = time;
-    free[row + 1] = free[row] as number;
-    this.begun = row + 1;
-    this.counts[chunk] = (this.counts[chunk] as number) + 1;
-    return position;
+    const before = free[first - 1] as number;
+    // Rows that come (1) or go (-1): not the first of the chunk, and none at which nothing changes.
+    let atFrom = 0;
+    if (first > begin) {
+      if (first === after || (times[first] as number) !== from) atFrom = 1;
+      else if (free[first] === before) atFrom = -1;
+    }
+    let atTo = 0;
+    if (after === end || (times[after] as number) !== to) atTo = to < next ? 1 : 0;
+    else if (free[after] === last + amount) atTo = -1;
+    const behind = atFrom + atTo;
+    const tail = atTo < 0 ? after + 1 : after;
+    if (behind > 0) this.moveRows(tail, end, behind);
+    this.moveRows(atFrom < 0 ? first + 1 : first, after, atFrom);
+    if (behind < 0) this.moveRows(tail, end, behind);
+    if (atFrom > 0) this.putRow(first, from, before + amount);
+    if (atTo > 0) this.putRow(after + atFrom, to, last);
+    this.counts[chunk] = end - begin + behind;
   }
 
-  /** Drops a row, not the first of its chunk, if nothing changes there. */
-  private dropIfSame(chunk: number, row: number): void {
+  private putRow(row: number, time: number, free: number): void {
+    this.times[row] = time;
+    this.free[row] = free;
+  }
+
+  /** By hand: for so few, `copyWithin` would cost more than the moves. */
+  private moveRows(begin: number, end: number, by: number): void {
     const { times, free } = this;
-    if (free[row] !== free[row - 1]) return;
-    const end = chunk * CHUNK + (this.counts[chunk] as number);
-    for (let i = row + 1; i < end; i++) {
-      times[i - 1] = times[i] as number;
-      free[i - 1] = free[i] as number;
-    }
-    this.counts[chunk] = (this.counts[chunk] as number) - 1;
+    if (by > 0)
+      for (let row = end - 1; row >= begin; row--) {
+        times[row + by] = times[row] as number;
+        free[row + by] = free[row] as number;
+      }
+    else if (by < 0)
+      for (let row = begin; row < end; row++) {
+        times[row + by] = times[row] as number;
+        free[row + by] = free[row] as number;
+      }
   }
 
   /** The later half of a full chunk becomes a chunk of its own. */
@@ -268,8 +276,8 @@ export class Availability {
     const fresh = order[this.chunks] as number;
     times.copyWithin(fresh * CHUNK, chunk * CHUNK + half, (chunk + 1) * CHUNK);
     free.copyWithin(fresh * CHUNK, chunk * CHUNK + half, (chunk + 1) * CHUNK);
+    counts[fresh] = (counts[chunk] as number) - half;
     counts[chunk] = half;
-    counts[fresh] = half;
     this.bias[fresh] = this.bias[chunk] as number;
     this.known[this.leaves + chunk] = 0;
     this.known[this.leaves + fresh] = 0;
