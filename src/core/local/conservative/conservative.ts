@@ -208,9 +208,9 @@ function moveUp(pass: SitePass, promises: Promises, places: Places): void {
   // Runs that end as planned make no room that was not counted on.
   if (!profile.hasOpened && entry.queue.licensed === 0) return;
   profile.beginRound();
-  const slots = entry.queue.inOrder('ARRIVAL').window();
-  for (let i = 0; i < slots.length; i++) {
-    const slot = slots[i] as number;
+  const order = entry.queue.inOrder('ARRIVAL');
+  for (let i = 0; i < order.length; i++) {
+    const slot = order.at(i);
     const old = promises.get(slot);
     if (old === undefined || old.at <= now) continue;
     const { requirement, work, limit } = old;
