@@ -259,28 +259,25 @@ export class CopyReader {
 
   /** `column`: behind the last one, all from `own` on. */
   private shared(column: number, start: number, end: number): unknown {
-    const { bytes, types } = this;
-    const decode = () =>
-      column === types.length
-        ? this.values(start)
-        : decoded(types[column] as CopyType, bytes.subarray(start, end));
-    if (end - start > KEPT_BYTES) return decode();
+    if (end - start > KEPT_BYTES) return this.decode(column, start, end);
     const kept = this.kept[column] as Map<string, unknown>;
-    const key = bytes.toString('latin1', start, end);
+    const key = this.bytes.toString('latin1', start, end);
     let value = kept.get(key);
     if (value === undefined) {
-      value = decode();
+      value = this.decode(column, start, end);
       if (kept.size >= KEPT_MAX) kept.clear();
       kept.set(key, value);
     }
     return value;
   }
 
-  private values(start: number): Values {
+  private decode(column: number, start: number, end: number): unknown {
+    const { bytes, own, types } = this;
+    if (column < types.length) return decoded(types[column] as CopyType, bytes.subarray(start, end));
     const values: unknown[] = [];
     let at = start;
-    for (let column = this.own; column < this.types.length; column++) {
-      values.push(this.value(column, at));
+    for (let i = own; i < types.length; i++) {
+      values.push(this.value(i, at));
       at += 4 + Math.max(this.view.getInt32(at), 0);
     }
     return values;
