@@ -8,16 +8,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dispatchCycle, RandomStream, siteCycle } from '../src/core/index.js';
 import { createLogger } from '../src/platform/log.js';
-import { openDirectory } from '../src/store/directory.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
-import { migrate } from '../src/store/migrate.js';
 import { Mirror } from '../src/store/mirror.js';
-import { type Database, openDatabase } from '../src/store/pool.js';
+import type { Database } from '../src/store/pool.js';
 import { PostgresStore } from '../src/store/postgres.js';
 import type { NewJob } from '../src/store/store.js';
 import { PLAIN_JOB } from '../test/support/plain-job.js';
+import { newDatabase } from './database.js';
 import { type Bench, type Measured, median, seconds, sideBySide, sized } from './measure.js';
-import { bareConnections, createDatabase, RawPostgres } from './rawPostgres.js';
+import { bareConnections, RawPostgres } from './rawPostgres.js';
 
 const SIZES = [1_000, 10_000, 100_000] as const;
 const NAMES = [
@@ -51,17 +50,7 @@ class Grid {
     sites: number,
     further: readonly string[] = [],
   ): Promise<Grid> {
-    const url = server.urlOf(name);
-    await createDatabase(server.url, name);
-    await migrate(url);
-    const database = openDatabase({
-      url,
-      poolSize: 4,
-      connectTimeoutMs: 5_000,
-      statementTimeoutMs: 60_000,
-      applicationName: 'bench',
-    });
-    await openDirectory(database).bootstrap();
+    const { url, database } = await newDatabase(server, name, { poolSize: 4, statementTimeoutMs: 60_000 });
     await database.pool.query(
       `INSERT INTO sites (name) SELECT 'site-' || i FROM generate_series(1, ${sites}) i`,
     );

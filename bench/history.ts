@@ -3,13 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '../src/platform/log.js';
-import { openDirectory } from '../src/store/directory.js';
 import { startEmbeddedPostgres } from '../src/store/embedded.js';
-import { migrate } from '../src/store/migrate.js';
-import { openDatabase } from '../src/store/pool.js';
 import { Queries } from '../src/store/queries.js';
+import { newDatabase } from './database.js';
 import { type Bench, type Measured, seconds, sideBySide, sized } from './measure.js';
-import { createDatabase } from './rawPostgres.js';
 
 const JOBS = Number(process.env.BENCH_HISTORY_JOBS ?? sized(1_000_000, 1_000));
 const DAYS = 30;
@@ -47,17 +44,7 @@ export const historyBench: Bench = {
       log: createLogger({ level: 'warn', process: 'bench' }),
     });
     try {
-      await createDatabase(server.url, 'history');
-      const url = server.urlOf('history');
-      await migrate(url);
-      const database = openDatabase({
-        url,
-        poolSize: 4,
-        connectTimeoutMs: 5_000,
-        statementTimeoutMs: 600_000,
-        applicationName: 'bench',
-      });
-      await openDirectory(database).bootstrap();
+      const { database } = await newDatabase(server, 'history', { poolSize: 4, statementTimeoutMs: 600_000 });
       const client = await database.pool.connect();
       for (const statement of FILL) await client.query(statement);
       client.release();

@@ -44,6 +44,19 @@ export const seconds = async (work: () => unknown): Promise<number> => {
   return Number(process.hrtime.bigint() - start) / 1e9;
 };
 
+/** Of all threads of the process: what the collector does counts, and other work on the machine does not. */
+export async function cpuSeconds(work: () => unknown): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1e6;
+}
+
+export const spreadOf = (values: readonly number[]): [number, number] => [
+  Math.min(...values),
+  Math.max(...values),
+];
+
 const MEGABYTE = 1024 * 1024;
 
 /** Megabytes of what is made, while it is kept. */
@@ -91,7 +104,7 @@ export async function sideBySide(
     value,
     baseline: base,
     ratio: value / base,
-    spread: [Math.min(...values), Math.max(...values)],
+    spread: spreadOf(values),
   };
 }
 

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { getPriority, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { type Bench, type Measured, median, sideBySide, sized } from './measure.js';
+import { type Bench, type Measured, median, sideBySide, sized, spreadOf } from './measure.js';
 import { Service } from './service.js';
 
 const CHROMIUM = '/usr/bin/chromium';
@@ -281,7 +281,7 @@ async function memory(service: Service, browser: Browser, stream: Stream): Promi
     ratio: value / baseline,
     aim: { ratio: 1.5 },
     what: `the heap of the list of jobs after ${MINUTES} minutes at a thousand events a second; against the same page after one`,
-    spread: [Math.min(...heap), Math.max(...heap)],
+    spread: spreadOf(heap),
     note: `${Math.round(rate)} events a second`,
   };
 }

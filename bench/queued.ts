@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
-import { type Bench, type Measured, median, seconds, sideBySide, sized } from './measure.js';
+import { type Bench, type Measured, median, seconds, sideBySide, sized, spreadOf } from './measure.js';
 import { freePort } from './service.js';
 
 const MAIN = fileURLToPath(new URL('../src/cli/main.js', import.meta.url));
@@ -185,7 +185,7 @@ export const queuedBench: Bench = {
         value,
         baseline,
         ratio: value / baseline,
-        spread: [Math.min(...decisions), Math.max(...decisions)],
+        spread: spreadOf(decisions),
         note:
           `PostgreSQL answers after ${median(servers).toFixed(1)} s, the first command runs after ${median(commands).toFixed(1)} s; ` +
           `the process, everything in one, took ${installation.peakMb().toFixed(0)} MB at most`,

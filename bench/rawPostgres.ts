@@ -70,13 +70,6 @@ export async function bareConnections(
   };
 }
 
-export async function createDatabase(url: string, name: string): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  await client.query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`);
-  await client.end();
-}
-
 export class RawPostgres {
   private constructor(private readonly client: pg.Client) {}
 

@@ -1,15 +1,13 @@
 /** The product's database on a server of its own, seen through one connection that notes for how long it has the event lock. */
 import type pg from 'pg';
 import { createLogger } from '../src/platform/log.js';
-import { openDirectory } from '../src/store/directory.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
-import { migrate } from '../src/store/migrate.js';
-import { type Database, openDatabase } from '../src/store/pool.js';
+import type { Database } from '../src/store/pool.js';
 import { PostgresStore } from '../src/store/postgres.js';
 import type { RunReport } from '../src/store/store.js';
 import { PLAIN_JOB } from '../test/support/plain-job.js';
+import { newDatabase, openBench } from './database.js';
 import { median, seconds } from './measure.js';
-import { createDatabase } from './rawPostgres.js';
 
 /** No site is to be what limits. */
 const CPUS = 1_000_000;
@@ -37,6 +35,8 @@ export const startServer = (home: string): Promise<EmbeddedPostgres> =>
     settings: { max_prepared_transactions: '16' },
   });
 
+const OPTIONS = { poolSize: 1, statementTimeoutMs: 120_000 };
+
 const now = (): number => Date.now() / 1000;
 const context = () => ({ policyVersion: 1, cycle: 'bench', now: now() });
 const explanation = { sites: [], terms: {}, candidates: [], ineligible: {}, level: 0, priorityTerms: null };
@@ -48,11 +48,7 @@ export async function prepareDatabase(
   name: string,
   sites: number,
 ): Promise<string> {
-  await createDatabase(server.url, name);
-  const url = server.urlOf(name);
-  await migrate(url);
-  const database = open(url);
-  await openDirectory(database).bootstrap();
+  const { url, database } = await newDatabase(server, name, OPTIONS);
   await database.pool.query(NOTING);
   await database.pool.query(
     `INSERT INTO users (name) SELECT 'user-' || i FROM generate_series(1, ${sites}) i`,
@@ -68,11 +64,6 @@ export async function prepareDatabase(
   return url;
 }
 
-const open = (url: string): Database =>
-  openDatabase({
-    ...{ url, poolSize: 1, connectTimeoutMs: 5_000, statementTimeoutMs: 120_000, applicationName: 'bench' },
-  });
-
 /** The steps of lives at one site, over one connection. */
 export class Driver {
   private readonly database: Database;
@@ -82,7 +73,7 @@ export class Driver {
     url: string,
     readonly siteId: number,
   ) {
-    this.database = open(url);
+    this.database = openBench(url, OPTIONS);
     this.store = new PostgresStore(this.database);
   }
 
@@ -96,21 +87,9 @@ export class Driver {
   }
 
   async move(jobIds: readonly number[]): Promise<void> {
-    const moves = jobIds.map((jobId) => ({
-      ...{
-        jobId,
-        from: null,
-        to: this.siteId,
-        queue: 'LOCAL',
-        priority: 1,
-        reason: 'IDLE_SITE',
-        explanation,
-      },
-    }));
-    all(
-      jobIds,
-      (await this.store.applyMoves(moves as Parameters<PostgresStore['applyMoves']>[0], context())).accepted,
-    );
+    const about = { from: null, to: this.siteId, queue: 'LOCAL', priority: 1, explanation } as const;
+    const moves = jobIds.map((jobId) => ({ ...about, jobId, reason: 'IDLE_SITE' as const }));
+    all(jobIds, (await this.store.applyMoves(moves, context())).accepted);
   }
 
   async start(jobIds: readonly number[]): Promise<void> {
@@ -124,20 +103,9 @@ export class Driver {
   async report(jobIds: readonly number[], phase: 'STARTED' | 'ENDED'): Promise<void> {
     const end =
       phase === 'ENDED' ? ({ exitCode: 0, cause: 'EXITED_ZERO' } as const) : { exitCode: null, cause: null };
+    const nothing = { message: null, cpuS: null, ioWaitS: null, signal: null };
     const reports = jobIds.map(
-      (jobId): RunReport => ({
-        ...{
-          jobId,
-          epoch: 1,
-          phase,
-          at: now(),
-          message: null,
-          cpuS: null,
-          ioWaitS: null,
-          signal: null,
-          ...end,
-        },
-      }),
+      (jobId): RunReport => ({ jobId, epoch: 1, phase, at: now(), ...nothing, ...end }),
     );
     const { results } = await this.store.reportRuns(this.siteId, reports, 3);
     all(

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EmbeddedPostgres } from '../src/store/embedded.js';
 import { dispatchGrid, planDispatch, policyOf, timeSiteCycle } from './core.js';
-import { type Bench, type Measured, median, seconds, sized } from './measure.js';
+import { type Bench, cpuSeconds, type Measured, median, seconds, sized, spreadOf } from './measure.js';
 import { Driver, prepareDatabase, startServer } from './shardDatabase.js';
 import { type Moved, Way } from './shardMoves.js';
 
@@ -26,7 +26,6 @@ const FEW = sized(60, 2);
 
 const us = (s: number): string => `${(s * 1e6).toFixed(1)} µs`;
 const ms = (s: number): string => `${(s * 1000).toFixed(2)} ms`;
-const spreadOf = (values: readonly number[]): [number, number] => [Math.min(...values), Math.max(...values)];
 
 /** How long each step of lives holds the event lock, by jobs in its transaction, in the order of `STEPS`. */
 async function heldByStep(driver: Driver, count: number, rounds: number): Promise<number[]> {
@@ -211,21 +210,13 @@ async function livesBench(servers: readonly EmbeddedPostgres[], batch: number): 
   };
 }
 
-/** CPU of one planner, seconds: other work on the machine makes it no longer. */
-function cpuS(work: () => unknown): number {
-  const before = process.cpuUsage();
-  work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1e6;
-}
-
-function planBench(): Measured {
+async function planBench(): Promise<Measured> {
   const grids = [FEW_SITES, MANY_SITES].map((sites) => dispatchGrid(PLANNED, sites));
   const policy = policyOf('MS');
   const took = grids.map((): number[] => []);
   for (let round = 0; round < sized(12, 1); round++)
     for (const [i, grid] of grids.entries())
-      took[i]?.push(cpuS(() => planDispatch(grid, policy, PLANNED)) / PLANNED);
+      took[i]?.push((await cpuSeconds(() => planDispatch(grid, policy, PLANNED))) / PLANNED);
   const [few, many] = took.map(median) as [number, number];
   const site = median(timeSiteCycle(sized(100, 1), 100, 'MS'));
   return {
@@ -246,7 +237,7 @@ const NAMES = [
 export const shardsBench: Bench = {
   names: NAMES,
   async run(only) {
-    if (only('shards-plan')) return [planBench()];
+    if (only('shards-plan')) return [await planBench()];
     const homes = [1, 2].map(() => mkdtempSync(join(tmpdir(), 'switchyard-bench-')));
     const servers = await Promise.all(homes.map(startServer));
     try {

@@ -20,7 +20,7 @@ import { load } from '../src/simulator/simulate.js';
 import { MemorySink, ResultSink } from '../src/simulator/sink.js';
 import { countedWorld } from '../src/simulator/sites.js';
 import { scanTrace } from '../src/simulator/trace.js';
-import { type Bench, type Measured, megabytesOf, sideBySide, sized } from './measure.js';
+import { type Bench, cpuSeconds, type Measured, megabytesOf, sideBySide, sized } from './measure.js';
 
 const ROUNDS = 5;
 const TRACE_JOBS = sized(28_481, 500);
@@ -40,14 +40,6 @@ const CLEANING = {
   missingEstimate: 'drop',
   overrun: 'kill',
 } as const;
-
-/** Seconds of CPU time, of all threads of the process: what the collector does counts. */
-async function cpuS(work: () => unknown): Promise<number> {
-  const before = process.cpuUsage();
-  await work();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / 1e6;
-}
 
 /** Reads and simulates the trace; how many jobs there were. */
 async function simulateTrace(path: string, policy: string): Promise<number> {
@@ -70,10 +62,10 @@ async function writingRates(path: string, folder: string): Promise<{ writing: nu
   let aloneS = 0;
   let bothS = 0;
   for (let i = 0; i < WRITING_REPEATS; i++) {
-    aloneS += await cpuS(() => runSimulation(world, jobs, options, [new ResultSink(jobs.length)]));
+    aloneS += await cpuSeconds(() => runSimulation(world, jobs, options, [new ResultSink(jobs.length)]));
     // To empty a file that is there takes as long as to write it.
     for (const file of [csvPath, swfPath]) rmSync(file, { force: true });
-    bothS += await cpuS(() => {
+    bothS += await cpuSeconds(() => {
       const csv = new BatsimCsv(csvPath, 'bench', world);
       const results = new ResultSink(jobs.length);
       runSimulation(world, jobs, options, [results, csv]);
@@ -88,7 +80,7 @@ async function writingRates(path: string, folder: string): Promise<{ writing: nu
 /** Jobs of the trace per CPU-second. */
 async function rate(work: () => Promise<number>): Promise<number> {
   let jobs = 0;
-  const seconds = await cpuS(async () => {
+  const seconds = await cpuSeconds(async () => {
     jobs = await work();
   });
   return jobs / seconds;
