@@ -74,6 +74,7 @@ export const SUITES = {
       'test/cli/compare',
       'test/cli/experiment',
       'test/cli/figure',
+      'test/cli/policy-module',
       'test/cli/simulate',
       'test/cli/sweep',
       'test/cli/tutorial',
@@ -133,7 +134,11 @@ export const SUITES = {
   },
   // What is shipped, built and used as its user does.
   image: { prefix: 'IMAGE', options: {}, files: ['test/shipped/image'] },
-  package: { prefix: 'PACKAGE', options: {}, files: ['test/shipped/package'] },
+  package: {
+    prefix: 'PACKAGE',
+    options: {},
+    files: ['test/platform/packages', 'test/shipped/package'],
+  },
 };
 
 /** The path of a suite's file, or of its folder with a slash: its name alone may be the beginning of others. */

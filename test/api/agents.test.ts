@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { PROTOCOL } from '../../src/agent/agent.js';
 import { errorOf } from '../../src/client/errors.js';
 import { type Json, unique, withApi } from './support/api.js';
@@ -49,6 +49,11 @@ interface Batch {
 const ASSIGNMENTS = `subscription ($site: ID!, $agent: ID!, $after: String) { assignments(site: $site, agent: $agent, after: $after) { cursor complete part assignments {
   job epoch action command arguments environment workingDirectory tasks cpusPerTask memoryMbPerTask licenses runTimeLimitS
   arrayIndex application plannedS simulatedS simulatedIoS machines { machine name tasks } } } }`;
+const stops: (() => void)[] = [];
+// What later tests assign would be sent to each that still listens.
+afterEach(() => {
+  for (const stop of stops.splice(0)) stop();
+});
 function assignments(after?: string) {
   const batches: Batch[] = [];
   const stop = api.subscriber(agent).subscribe<{ assignments: Batch }>(
@@ -59,6 +64,7 @@ function assignments(after?: string) {
       complete: () => {},
     },
   );
+  stops.push(stop);
   return { batches, all: () => batches.flatMap((batch) => batch.assignments), stop };
 }
 

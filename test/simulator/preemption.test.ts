@@ -176,11 +176,12 @@ describe.each(policyNames.map((name) => name.replace('-N', '-2')))(
 );
 
 describe('switchyard simulate --scavengers', () => {
+  const JOBS = 1000;
   const simulate = async (scavengers: number | null, checkpointS: number | null, classes?: object) => {
     const { simulated } = await simulateAndRecord(
       {
         ...{
-          trace: { model: 'lublin', jobs: 2000, seed: 3 },
+          trace: { model: 'lublin', jobs: JOBS, seed: 3 },
           processors: 64,
           policy: parsePolicy({ ...policyNamed('easy', 3), ...(classes && { classes }) }),
         },
@@ -203,7 +204,7 @@ describe('switchyard simulate --scavengers', () => {
     expect(plain.byClass).toBeUndefined();
     expect(stopped.preempted).toBeGreaterThan(0);
     expect(stopped.byClass?.map((of) => of.class)).toEqual([0, 1]);
-    expect(stopped.byClass?.reduce((sum, { jobs }) => sum + jobs, 0)).toBe(2000);
+    expect(stopped.byClass?.reduce((sum, { jobs }) => sum + jobs, 0)).toBe(JOBS);
     // Others wait less for it, and checkpoints save work.
     expect(stopped.byClass?.[1]?.wait.mean).toBeLessThan(plain.wait.mean);
     expect(keeping.lostCpuHours).toBeLessThan(stopped.lostCpuHours);
