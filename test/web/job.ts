@@ -113,7 +113,7 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     await grid.ask('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [first, held],
     });
-    await page.getByRole('heading', { level: 1, name: /Cancelled/ }).waitFor();
+    await page.getByRole('heading', { level: 1, name: /Canceled/ }).waitFor();
   });
 
   test('has its tasks with what became of each, and the output of the one that is looked at', async () => {
@@ -243,7 +243,7 @@ export function pageOfJob(visits: Visits, grid: Grid): void {
     await grid.ask('mutation ($ids: [ID!]) { cancelJobs(input: { selection: { ids: $ids } }) { jobIds } }', {
       ids: [id],
     });
-    await page.getByRole('heading', { level: 1, name: /Cancelled$/ }).waitFor();
+    await page.getByRole('heading', { level: 1, name: /Canceled$/ }).waitFor();
     await site.close();
   });
 

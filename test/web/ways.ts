@@ -175,7 +175,7 @@ export function ways(visits: Visits, grid: Grid): void {
       await page.getByRole('button', { name: 'Cancel', exact: true }).click();
       await page.getByRole('dialog').getByText('1 job will be canceled').waitFor();
       await page.getByRole('button', { name: 'Cancel 1 job' }).click();
-      await title(page, /Cancelled$/).waitFor();
+      await title(page, /Canceled$/).waitFor();
       await inTwoClicks();
       expect(page.url()).toContain(id);
     });
@@ -216,7 +216,7 @@ export function ways(visits: Visits, grid: Grid): void {
     await page.getByRole('dialog').getByText('13 jobs will be canceled').waitFor();
     await page.getByRole('button', { name: 'Cancel 13 jobs' }).click();
     await page.getByText('13 jobs canceled.').waitFor();
-    const cancelled = page.getByRole('row', { name: /Cancelled/ });
+    const cancelled = page.getByRole('row', { name: /Canceled/ });
     await cancelled.nth(11).waitFor();
     release?.();
     await cancelled.nth(12).waitFor();

@@ -1,9 +1,11 @@
 /** Where the bars of a schedule are. */
 import { describe, expect, test } from 'vitest';
 import {
+  AXIS_PX,
   barAt,
   barBeside,
   type GanttBar,
+  heightIn,
   lay,
   ROW_PX,
   ticksOf,
@@ -35,6 +37,18 @@ const layout = lay(lanes, bars);
 const of = (key: string) => layout.lanes.flatMap((lane) => lane.bars).find((one) => one.key === key)!;
 
 describe('rows', () => {
+  test('scroll within the usual height; on a phone all are drawn, up to what a canvas can be', () => {
+    expect([heightIn(layout, 390, 420), heightIn(layout, 1280, 420)]).toEqual([420, 420]);
+    const many = (count: number) =>
+      lay(
+        Array.from({ length: count }, (_, i) => ({ ...lanes[0]!, id: `${i}` })),
+        [],
+      );
+    expect(heightIn(many(50), 1280, 420)).toBe(420);
+    expect(heightIn(many(50), 390, 420)).toBe(AXIS_PX + many(50).height);
+    expect(heightIn(many(1000), 390, 420)).toBe(4_000);
+  });
+
   test('bars that overlap are below one another, and a row that is free again is used again', () => {
     expect(layout.lanes.map((lane) => lane.rows)).toEqual([2, 1, 1]);
     expect(['early', 'beside', 'late'].map((key) => of(key).y)).toEqual([0, ROW_PX, 0]);

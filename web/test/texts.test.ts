@@ -10,7 +10,15 @@ import { declaredOf } from '../src/parts/kinds';
 import { constraintFault, sameSwitchOf, sameSwitchWritten } from '../src/parts/placement';
 import { csvLine } from '../src/ui/csv';
 import { differences, withValue } from '../src/ui/document';
-import { bytes, count, duration, figure, megabytes, named } from '../src/ui/format';
+import { bytes, count, duration, figure, megabytes, named, words } from '../src/ui/format';
+
+test.each([
+  ['RUN_TIME_LIMIT', 'Run time limit'],
+  ['CANCELLED', 'Canceled'],
+  ['CANCELLING', 'Canceling'],
+])('%s is said as %s', (constant, said) => {
+  expect(words(constant)).toBe(said);
+});
 
 describe('a job that is written', () => {
   test('lines of a script fill in fields; what is not honored and not understood is named', () => {

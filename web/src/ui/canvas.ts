@@ -80,5 +80,9 @@ export function useDrag<T>(does: {
       if (!held.current?.moved) does.press(event.nativeEvent);
       held.current = null;
     },
+    /** The browser scrolls the page with it. */
+    onPointerCancel(): void {
+      held.current = null;
+    },
   };
 }

@@ -24,6 +24,7 @@ import {
   ToggleButtonGroup,
   TooltipTrigger,
 } from 'react-aria-components';
+import { useWidth } from './canvas';
 import { ChevronDown, X } from './icons';
 
 type Variant = 'normal' | 'primary' | 'danger' | 'quiet';
@@ -367,10 +368,11 @@ export function TabBar<V extends string>({
 }) {
   const bar = useRef<HTMLElement>(null);
   const current = tabs.findIndex((tab) => tab.value === value);
+  const width = useWidth(bar);
   // On a phone there are more than fit side by side.
   useEffect(() => {
-    bar.current?.children[current]?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  }, [current]);
+    if (width > 0) bar.current?.children[current]?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+  }, [current, width]);
   return (
     <nav className="tabs" aria-label={label} ref={bar}>
       {tabs.map((tab) => (

@@ -96,9 +96,13 @@ const natural = new Intl.Collator('en', { numeric: true }).compare;
 export const byName = <T extends { name: string }>(items: readonly T[]): T[] =>
   [...items].sort((a, b) => natural(a.name, b.name));
 
-/** A constant of the schema in plain words: `RUN_TIME_LIMIT` as `Run time limit`. */
+/** A constant of the schema in plain words, as they are spelled here: `RUN_TIME_LIMIT` as `Run time limit`, `CANCELLED` as `Canceled`. */
 export function words(constant: string): string {
-  const text = constant.replaceAll('_', ' ').replaceAll('-', ' ').toLowerCase();
+  const text = constant
+    .replaceAll('_', ' ')
+    .replaceAll('-', ' ')
+    .toLowerCase()
+    .replace(/\bcancell(?=ed|ing)/g, 'cancel');
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 

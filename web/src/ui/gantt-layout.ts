@@ -49,6 +49,14 @@ const TICK_PX = 82;
 /** A bar is found so far beside it. */
 const NEAR_PX = 2;
 const BINS = 240;
+/** Below it is a phone. */
+export const NARROW_PX = 600;
+/** As far as browsers make a canvas of that width. */
+const TALL_PX = 4_000;
+
+/** How tall the schedule is drawn: the lanes scroll within `usual`; on a phone the page scrolls, and all of them are in it. */
+export const heightIn = (layout: Layout, width: number, usual: number): number =>
+  width < NARROW_PX ? Math.max(usual, Math.min(TALL_PX, AXIS_PX + layout.height)) : usual;
 
 export const isPlanned = ({ kind }: GanttBar): boolean => kind === 'reserved' || kind === 'promised';
 

@@ -16,7 +16,9 @@ import {
   barBeside,
   type GanttBar,
   type GanttLane,
+  heightIn,
   lay,
+  NARROW_PX,
   type Placed,
   ROW_PX,
   timesOf,
@@ -87,7 +89,7 @@ export function Gantt(props: GanttProps) {
   const width = useWidth(frame);
   const now = useNow(1_000);
   const shown = useShown(now);
-  const place = { width, labelPx: width < 600 ? 76 : 118 };
+  const place = { width, labelPx: width < NARROW_PX ? 76 : 118 };
   useStore(colorChanges);
   return (
     <div className="gantt">
@@ -157,7 +159,16 @@ interface Drawn extends GanttProps {
   shown: Shown;
 }
 
-function Bars({ lanes, bars, height = 420, onOpen, width, labelPx, now, shown }: Drawn & { now: number }) {
+function Bars({
+  lanes,
+  bars,
+  height: usual = 420,
+  onOpen,
+  width,
+  labelPx,
+  now,
+  shown,
+}: Drawn & { now: number }) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [scrolled, setScrolled] = useState(0);
   const [chosen, setChosen] = useState<Placed | null>(null);
@@ -165,6 +176,7 @@ function Bars({ lanes, bars, height = 420, onOpen, width, labelPx, now, shown }:
   const layout = useMemo(() => lay(lanes, bars), [lanes, bars]);
   const times = timesOf(shown.from, shown.to, labelPx, width);
   const span = shown.to - shown.from;
+  const height = heightIn(layout, width, usual);
   const below = height - AXIS_PX;
   const most = Math.max(0, layout.height - below);
   const top = Math.min(scrolled, most);

@@ -1,5 +1,5 @@
 /** The way of a job, from its submission to its end: each step with its time, and how long it was between them. */
-import { causeOf, duration, instant, megabytes, moment, plural } from '../../ui/format';
+import { causeOf, duration, instant, megabytes, moment, plural, words } from '../../ui/format';
 import { useNow } from '../../ui/now';
 import type { Job } from './shown';
 
@@ -74,10 +74,7 @@ function stepsOf(job: Job): Step[] {
     ...ran.flat(),
     {
       key: 'ended',
-      label:
-        ended === null
-          ? 'Ended'
-          : { COMPLETED: 'Completed', FAILED: 'Failed', CANCELLED: 'Cancelled' }[job.state as 'FAILED'],
+      label: ended === null ? 'Ended' : words(job.state),
       at: ended,
       doing: '',
       color: `var(--${ended === null ? 'queued' : job.state.toLowerCase()})`,
