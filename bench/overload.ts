@@ -3,6 +3,7 @@
  * second, whether the others have been answered or not, as from clients that do not wait for one another.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { quantile as sortedQuantile } from '../src/simulator/statistics.js';
 import { type Measured, sized } from './measure.js';
 import { poster } from './poster.js';
 
@@ -112,7 +113,5 @@ export async function overload(service: {
   };
 }
 
-function quantile(values: readonly number[], share: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
-}
+const quantile = (values: readonly number[], share: number): number =>
+  sortedQuantile(Float64Array.from(values).sort(), share);

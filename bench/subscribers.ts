@@ -7,6 +7,7 @@ import { WebSocket } from 'ws';
 /** Receives on `count` sockets; `age` says how old a message is, in seconds, or null when it is none of the news. */
 class Audience {
   private readonly ages: number[] = [];
+  private closed: string | null = null;
   private constructor(private readonly sockets: WebSocket[]) {}
 
   static async open(
@@ -30,6 +31,10 @@ class Audience {
         });
       }
       await Promise.all(more.map((socket) => once(socket, 'open')));
+      for (const socket of more)
+        socket.once('close', (code, reason) => {
+          audience.closed ??= `${code} ${reason}`;
+        });
       sockets.push(...more);
     }
     return audience;
@@ -40,12 +45,19 @@ class Audience {
     await sleep(500);
   }
 
-  /** Has news made `times` times, waits until all have it, and gives the 99th percentile of their ages. */
+  /**
+   * Has news made `times` times, waits until all have it, and gives the 99th percentile of their ages.
+   *
+   * @throws Error where the server has closed a socket, as it does with who takes nothing for long: what it was sent is not known
+   */
   async p99(times: number, make: () => Promise<unknown>): Promise<number> {
     this.ages.length = 0;
     for (let made = 1; made <= times; made++) {
       await make();
-      while (this.ages.length < made * this.sockets.length) await sleep(5);
+      while (this.ages.length < made * this.sockets.length) {
+        if (this.closed !== null) throw new Error(`a subscriber was cut off: ${this.closed}`);
+        await sleep(5);
+      }
       await sleep(50);
     }
     this.ages.sort((a, b) => a - b);
