@@ -194,7 +194,7 @@ function listAssignments(connection: Connection, part: Part, behind: number): Pr
   const { siteId, limit, bytesMax } = part;
   return value(
     connection,
-    sql`
+    prepared(sql`
 WITH found AS MATERIALIZED (
   SELECT r.job_id AS place, ${bytesBefore('r.job_id')} AS before
     FROM runs r JOIN jobs j ON j.id = r.job_id
@@ -206,7 +206,7 @@ WITH found AS MATERIALIZED (
     FROM part p JOIN runs r ON r.job_id = p.place AND r.ended_at IS NULL JOIN jobs j ON j.id = p.place
 )
 SELECT json_build_array(json_build_array(${raw(latestCursor)}::text, ${runsAndMachines}),
-  (SELECT count(*) FROM found) = (SELECT count(*) FROM part)) AS v`,
+  (SELECT count(*) FROM found) = (SELECT count(*) FROM part)) AS v`),
   );
 }
 

@@ -5,7 +5,7 @@ import { list, table } from '../columns.js';
 import { type Database, type Transaction, transaction } from '../pool.js';
 import { type ClaimedMachine, claim, serviceReport } from '../rules.js';
 import { type Sql, sql } from '../sql.js';
-import { type Connection, rows, run, value } from '../statement.js';
+import { type Connection, prepared, rows, run, value } from '../statement.js';
 import type {
   AgentBeat,
   AgentRegistration,
@@ -101,11 +101,11 @@ function findOrphans(
   const registration = { ...all, machines: all.machines?.filter(({ waits }) => waits === null) ?? null };
   return rows(
     connection,
-    sql`
+    prepared(sql`
 WITH gone AS MATERIALIZED (
   SELECT m.id, m.site_id, m.name, a.host FROM machines m JOIN agents a ON a.id = m.agent_id AND a.identity <> ${registration.identity}
    WHERE ${claimed(registration)} AND m.silent
-) ${lostWith(ORPHANS_MAX, sql`, gone.host`)}`,
+) ${lostWith(ORPHANS_MAX, sql`, gone.host`)}`),
   );
 }
 
@@ -119,7 +119,7 @@ async function putAgent(
   const known = sql`EXISTS (SELECT FROM agents WHERE site_id = ${agent.siteId} AND identity = ${agent.identity})`;
   const id = await value<number | null>(
     tx,
-    sql`
+    prepared(sql`
 INSERT INTO agents AS a (site_id, identity, instance, host, version, protocol, simulated, registered_at, seen_at)
   SELECT ${agent.siteId}::integer, ${agent.identity}::text, ${agent.instance}::text, ${agent.host}::text, ${agent.version}::text,
          ${agent.protocol}::integer, ${agent.simulated}::boolean, ${at}, ${at}
@@ -129,7 +129,7 @@ INSERT INTO agents AS a (site_id, identity, instance, host, version, protocol, s
     registered_at = CASE WHEN a.instance = excluded.instance THEN a.registered_at ELSE excluded.registered_at END,
     superseded = CASE WHEN a.instance = excluded.instance THEN a.superseded ELSE (a.instance || a.superseded)[1:8] END
     WHERE excluded.instance <> ALL (a.superseded)
-  RETURNING id AS v`,
+  RETURNING id AS v`),
   );
   return id ?? ((await value(tx, sql`SELECT ${known} AS v`)) ? 'superseded' : 'too-many');
 }
@@ -164,13 +164,13 @@ INSERT INTO machines (site_id, name, cpus, memory_mb, benchmark, os, architectur
 function lockClaimed(tx: Transaction, registration: AgentRegistration): Promise<ClaimedMachine[]> {
   return rows(
     tx,
-    sql`
+    prepared(sql`
 SELECT m.id AS "machineId", m.name, m.agent_id AS "agentId", m.silent, m.cpus, m.memory_mb AS "memoryMb", m.os, m.architecture,
        m.problem, m.measured, m.devices, a.host AS "holderHost", extract(epoch FROM a.seen_at)::float8 AS "holderSeenAt",
        m.agent_id IS NOT NULL AND a.identity <> ${registration.identity}
          AND EXISTS (SELECT FROM runs r WHERE r.site_id = m.site_id AND r.ended_at IS NULL AND m.id = ANY (r.machine_ids)) AS busy
   FROM machines m LEFT JOIN agents a ON a.id = m.agent_id
- WHERE ${claimed(registration)} ORDER BY m.id FOR NO KEY UPDATE OF m`,
+ WHERE ${claimed(registration)} ORDER BY m.id FOR NO KEY UPDATE OF m`),
   );
 }
 
@@ -208,7 +208,7 @@ export function heartbeat(database: Db, beats: readonly AgentBeat[], now: number
   return transaction(database, async (tx): Promise<HeartbeatOutcome> => {
     const [known, back] = await value<[known: number[], back: [id: number, siteId: number][]]>(
       tx,
-      renewed(beats, now),
+      prepared(renewed(beats, now)),
     );
     await seeSites(tx, [...new Set(beats.map(({ siteId }) => siteId))], now);
     if (back.length > 0)
@@ -265,10 +265,10 @@ SELECT json_build_array((SELECT coalesce(json_agg(place), '[]') FROM agent),
 const seeSites = (tx: Transaction, siteIds: readonly number[], now: number): Promise<number> =>
   run(
     tx,
-    sql`
+    prepared(sql`
 UPDATE sites SET agent_seen_at = to_timestamp(${now}::float8)
  WHERE id IN (SELECT id FROM sites WHERE id = ANY (${list('integer', siteIds)}) AND removed_at IS NULL
-   AND coalesce(agent_seen_at < to_timestamp(${now}::float8) - make_interval(secs => ${SITE_SEEN_S}), true) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)`,
+   AND coalesce(agent_seen_at < to_timestamp(${now}::float8) - make_interval(secs => ${SITE_SEEN_S}), true) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED)`),
   );
 
 /** Writes an event for each. */
