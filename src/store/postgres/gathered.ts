@@ -1,4 +1,5 @@
 /** Small submissions, small reports, and small plans of sites, that come while others are being committed: they share a transaction. */
+import pLimit from 'p-limit';
 import { type Account, turns } from '../../platform/turns.js';
 import { Gathering } from '../gathering.js';
 import type { Database } from '../pool.js';
@@ -14,6 +15,8 @@ const REPORTS_MAX = 64;
 const STARTS_MAX = 16;
 const PROMISES_MAX = 256;
 const BYTES_MAX = 64 * 1024;
+/** Plans of sites that are applied by themselves at a time: however many cycles there are, connections are left for others. */
+const ALONE_MAX = 4;
 
 type Db = Pick<Database, 'pool'>;
 
@@ -96,17 +99,15 @@ export class Starts {
   private readonly all = new Gathering<SitePlan, StartOutcome | null>((plans) =>
     turns.as(null, () => applyStarts(this.database, plans, true)),
   );
+  private readonly alone = pLimit(ALONE_MAX);
 
   constructor(private readonly database: Db) {}
 
   async apply(plan: SitePlan): Promise<StartOutcome> {
     const outcome = isSmallPlan(plan) ? await turns.continued(turns.current, this.all.do(plan)) : null;
-    return outcome ?? this.alone(plan);
-  }
-
-  private async alone(plan: SitePlan): Promise<StartOutcome> {
-    const [outcome] = await applyStarts(this.database, [plan]);
-    return outcome as StartOutcome;
+    if (outcome !== null) return outcome;
+    const [own] = await this.alone(() => applyStarts(this.database, [plan]));
+    return own as StartOutcome;
   }
 }
 
