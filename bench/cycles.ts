@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { dispatchCycle, RandomStream, siteCycle } from '../src/core/index.js';
+import type { Reservation, Start } from '../src/core/model.js';
 import { createLogger } from '../src/platform/log.js';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/store/embedded.js';
 import { Mirror } from '../src/store/mirror.js';
@@ -24,15 +25,27 @@ const NAMES = [
   ...SIZES.map((size) => `backfill-${size}`),
   'backfill-kinds',
   'report-single',
+  'start-single',
 ];
 /** Beside CPUs and memory. */
 const FURTHER = ['gpu', 'tape', 'scratch-gb', 'slots', 'fpga', 'burst-gb'];
 const SITES = 50;
 const MOVED = sized(10_000, 100);
 const MACHINES = 20;
-/** Sites that report at the same time, and runs that have ended at each. */
-const REPORTERS = 64;
-const ENDED = sized(30, 2);
+/** Sites that report, or start jobs, at the same time, and runs of each. */
+const AT_ONCE = 64;
+const EACH = sized(30, 2);
+
+interface Run {
+  jobId: number;
+  epoch: number;
+}
+
+interface Plan {
+  siteId: number;
+  starts: readonly Start[];
+  reservation: Reservation | null;
+}
 
 /** A database of its own, its store and its mirror. */
 class Grid {
@@ -98,44 +111,54 @@ class Grid {
   }
 
   /** The phases of src/engine/site.ts. */
-  async fill(siteId: number): Promise<{ jobId: number; epoch: number }[]> {
-    const { mirror, store } = this;
-    await mirror.sync();
+  async fill(siteId: number): Promise<Run[]> {
+    await this.mirror.sync();
+    const plan = this.plan(siteId);
+    return plan.starts.length === 0 ? [] : this.start(plan, plan.starts);
+  }
+
+  /** What starts at the site, of what is now in the mirror. */
+  plan(siteId: number): Plan {
+    const { mirror } = this;
     const { policy } = mirror;
-    const plan = siteCycle(mirror.grid, siteId, {
+    const { starts, reservation } = siteCycle(mirror.grid, siteId, {
       now: now(),
       policy: policy.document,
       policyVersion: policy.version,
       maxStarts: 2_000,
       countWaiting: false,
     });
-    mirror.grid.setReservation(siteId, plan.reservation);
-    if (plan.starts.length === 0) return [];
-    const { accepted, epochs } = await store.applyStarts(siteId, plan.starts, plan.reservation, {
-      policyVersion: policy.version,
+    mirror.grid.setReservation(siteId, reservation);
+    return { siteId, starts, reservation };
+  }
+
+  /** Of the plan these. */
+  async start({ siteId, reservation }: Plan, starts: readonly Start[]): Promise<Run[]> {
+    const { accepted, epochs } = await this.store.applyStarts(siteId, starts, reservation, {
+      policyVersion: this.mirror.policy.version,
       cycle: 'bench',
       now: now(),
     });
     return accepted.map((jobId, index) => ({ jobId, epoch: epochs[index] as number }));
   }
 
-  async end(siteId: number, run: { jobId: number; epoch: number }): Promise<void> {
+  async end(siteId: number, runs: readonly Run[]): Promise<void> {
     const nothing = { message: null, cpuS: null, ioWaitS: null, signal: null };
-    const report = {
+    const reports = runs.map((run) => ({
       ...run,
       ...nothing,
       phase: 'ENDED' as const,
       at: now(),
       exitCode: 0,
       cause: 'EXITED_ZERO' as const,
-    };
-    await this.store.reportRuns(siteId, [report], 3);
+    }));
+    await this.store.reportRuns(siteId, reports, 3);
   }
 
   /** One of the runs of the first site ends; how long it takes to start others. */
-  async endOneAndFill(runs: { jobId: number; epoch: number }[], random: RandomStream): Promise<number> {
+  async endOneAndFill(runs: Run[], random: RandomStream): Promise<number> {
     const [ended] = runs.splice(random.integer(0, runs.length - 1), 1);
-    await this.end(1, ended as { jobId: number; epoch: number });
+    await this.end(1, [ended as Run]);
     return seconds(async () => runs.push(...(await this.fill(1))));
   }
 
@@ -279,31 +302,72 @@ async function inTurnPerSecond<T>(
 
 async function reportsBench(server: EmbeddedPostgres): Promise<Measured> {
   const random = new RandomStream(3, 'reports');
-  const grid = await Grid.open(server, 'reports', REPORTERS);
+  const grid = await Grid.open(server, 'reports', AT_ONCE);
   const raw = await RawPostgres.open(grid.url);
-  const bare = await bareConnections(grid.url, REPORTERS);
-  const all = REPORTERS * ENDED;
+  const bare = await bareConnections(grid.url, AT_ONCE);
+  const all = AT_ONCE * EACH;
   try {
     return await sideBySide(
       {
         name: 'report-single',
         unit: 'jobs/s',
         aim: { ratio: 0.5 },
-        what: `${REPORTERS} sites report the end of one run after another, each acknowledged when it is durable; against bare statements of the same rows by as many connections, as durable`,
+        what: `${AT_ONCE} sites report the end of one run after another, each acknowledged when it is durable; against bare statements of the same rows by as many connections, as durable`,
       },
       3,
       async () => {
         await grid.submit(4 * all, random);
         await grid.dispatch();
-        const lists: { siteId: number; run: { jobId: number; epoch: number } }[][] = [];
-        for (let siteId = 1; siteId <= REPORTERS; siteId++)
-          lists.push((await grid.fill(siteId)).slice(0, ENDED).map((run) => ({ siteId, run })));
-        return inTurnPerSecond(lists, ({ siteId, run }) => grid.end(siteId, run));
+        const lists: { siteId: number; run: Run }[][] = [];
+        for (let siteId = 1; siteId <= AT_ONCE; siteId++)
+          lists.push((await grid.fill(siteId)).slice(0, EACH).map((run) => ({ siteId, run })));
+        return inTurnPerSecond(lists, ({ siteId, run }) => grid.end(siteId, [run]));
       },
       async () => {
         const ids = await raw.running(all);
-        const lists = Array.from({ length: REPORTERS }, (_, i) => ids.slice(i * ENDED, (i + 1) * ENDED));
+        const lists = Array.from({ length: AT_ONCE }, (_, i) => ids.slice(i * EACH, (i + 1) * EACH));
         return inTurnPerSecond(lists, bare.end);
+      },
+    );
+  } finally {
+    await bare.close();
+    await raw.close();
+    await grid.close();
+  }
+}
+
+async function startsBench(server: EmbeddedPostgres): Promise<Measured> {
+  const random = new RandomStream(4, 'starts');
+  const grid = await Grid.open(server, 'starts', AT_ONCE);
+  const raw = await RawPostgres.open(grid.url);
+  const bare = await bareConnections(grid.url, AT_ONCE);
+  const all = AT_ONCE * EACH;
+  try {
+    return await sideBySide(
+      {
+        name: 'start-single',
+        unit: 'jobs/s',
+        aim: { ratio: 0.5 },
+        what: `${AT_ONCE} sites start one job after another, each answered when it is durable; against bare statements of the same rows by as many connections, as durable`,
+      },
+      3,
+      async () => {
+        await grid.submit(4 * all, random);
+        await grid.dispatch();
+        await grid.mirror.sync();
+        const plans = Array.from({ length: AT_ONCE }, (_, i) => grid.plan(i + 1));
+        const lists = plans.map((plan) => plan.starts.slice(0, EACH).map((start) => ({ plan, start })));
+        const runs = new Map(plans.map(({ siteId }) => [siteId, [] as Run[]]));
+        const rate = await inTurnPerSecond(lists, async ({ plan, start }) => {
+          runs.get(plan.siteId)?.push(...(await grid.start(plan, [start])));
+        });
+        for (const [siteId, begun] of runs) await grid.end(siteId, begun);
+        return rate;
+      },
+      async () => {
+        const ids = await raw.dispatched(all);
+        const lists = Array.from({ length: AT_ONCE }, (_, i) => ids.slice(i * EACH, (i + 1) * EACH));
+        return inTurnPerSecond(lists, bare.start);
       },
     );
   } finally {
@@ -327,6 +391,7 @@ export const cyclesBench: Bench = {
       for (const size of SIZES) if (only(`backfill-${size}`)) results.push(await backfillBench(server, size));
       if (only('backfill-kinds')) results.push(await kindsBench(server));
       if (only('report-single')) results.push(await reportsBench(server));
+      if (only('start-single')) results.push(await startsBench(server));
       return results;
     } finally {
       await server.stop();

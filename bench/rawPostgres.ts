@@ -50,12 +50,20 @@ const END_SINGLE = `WITH j AS (UPDATE bench.jobs SET state = 'COMPLETED', seq = 
     r AS (UPDATE bench.runs SET ended_at = now() WHERE job_id = $1::bigint)
   INSERT INTO bench.events (at, kind, entity_id, seq, to_state, user_id) VALUES (now(), 'JOB_STATE', $1::bigint, 2, 'COMPLETED', 1)`;
 
-/** Connections that insert single jobs, or end their runs, each in a transaction of its own. */
+const START_SINGLE = `WITH j AS (UPDATE bench.jobs SET state = 'ASSIGNED', seq = seq + 1, epoch = 1 WHERE id = $1::bigint),
+    r AS (INSERT INTO bench.runs (job_id, epoch, site_id, machine_ids, machine_tasks, cpus_per_task, memory_mb_per_task, policy_version, assigned_at, planned_s)
+      VALUES ($1::bigint, 1, 1, '{1}', '{1}', 1, 0, 1, now(), 60)),
+    d AS (INSERT INTO bench.decisions (job_id, at, kind, reason, policy_version, cycle, site_id, detail)
+      VALUES ($1::bigint, now(), 'START', 'HEAD', 1, 'bench', 1, repeat('x', 100)))
+  INSERT INTO bench.events (at, kind, entity_id, seq, to_state, user_id) VALUES (now(), 'JOB_STATE', $1::bigint, 3, 'ASSIGNED', 1)`;
+
+/** Connections that insert single jobs, start them, or end their runs, each in a transaction of its own. */
 export async function bareConnections(
   url: string,
   connections: number,
 ): Promise<{
   insert: () => Promise<unknown>;
+  start: (id: number) => Promise<unknown>;
   end: (id: number) => Promise<unknown>;
   close: () => Promise<void>;
 }> {
@@ -65,6 +73,7 @@ export async function bareConnections(
   await Promise.all(Array.from({ length: connections }, () => pool.query('SELECT')));
   return {
     insert: () => pool.query(INSERT_SINGLE),
+    start: (id) => pool.query(START_SINGLE, [id]),
     end: (id) => pool.query(END_SINGLE, [id]),
     close: () => pool.end(),
   };
@@ -99,6 +108,13 @@ export class RawPostgres {
       await this.client.query(INSERT_EVENTS, [ids, 1, 'QUEUED']);
       return ids;
     });
+  }
+
+  /** Jobs that wait at a site. */
+  async dispatched(count: number): Promise<number[]> {
+    const ids = await this.submit(count);
+    await this.decide(ids, 100);
+    return ids;
   }
 
   /** Jobs with runs that go on. */

@@ -15,7 +15,7 @@ export interface Scenario {
   jobsPerSubmission: number;
   /** Of the submissions, those that the root decides about; others come to a shard at once. */
   throughRoot: number;
-  /** Starts of several sites that come while a commit is under way share the next one, as reports do today. */
+  /** Starts of several sites that come while a commit is under way share the next one, as they do today. */
   gathersStarts: boolean;
   /** Where a planner has more below it than that, schedulers between divide them, and it weighs only so many at each level. */
   fanOut: number;
@@ -33,7 +33,7 @@ export const SCENARIO: Scenario = {
     jobsPerS: 10_000,
     jobsPerSubmission: 100,
     throughRoot: 1,
-    gathersStarts: false,
+    gathersStarts: true,
   },
   ...{ fanOut: Number.POSITIVE_INFINITY, seconds: 15, warmUpS: 5, seed: 1, costs: COSTS },
 };

@@ -39,7 +39,7 @@ export interface EngineConfig extends SweepSettings {
 }
 
 export const DEFAULT_ENGINE_CONFIG: EngineConfig = {
-  concurrency: 4,
+  concurrency: 16,
   sweepEveryMs: 2_000,
   presenceEveryMs: 5_000,
   limits: DEFAULT_CYCLE_LIMITS,

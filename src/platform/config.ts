@@ -270,7 +270,7 @@ export const VARIABLES = {
   statementTimeoutS: whole('STATEMENT_TIMEOUT_S', 30, 1, 3_600, 'Time limit for one SQL statement, seconds.'),
   workerConcurrency: whole(
     'WORKER_CONCURRENCY',
-    4,
+    16,
     1,
     64,
     'Scheduling cycles that one worker process runs at the same time.',

@@ -15,7 +15,7 @@ import { revise } from './postgres/changes.js';
 import { checkpointsAt, noteCheckpoints } from './postgres/checkpoints.js';
 import * as control from './postgres/control.js';
 import * as followers from './postgres/followers.js';
-import { RunReports, Submissions } from './postgres/gathered.js';
+import { RunReports, Starts, Submissions } from './postgres/gathered.js';
 import * as leases from './postgres/leases.js';
 import * as moves from './postgres/moves.js';
 import * as needs from './postgres/needs.js';
@@ -24,7 +24,6 @@ import * as reports from './postgres/reports.js';
 import { rerun } from './postgres/rerun.js';
 import * as retention from './postgres/retention.js';
 import * as snapshot from './postgres/snapshot.js';
-import * as starts from './postgres/starts.js';
 
 import { sweep } from './postgres/sweep.js';
 import type {
@@ -67,6 +66,7 @@ export class PostgresStore implements Store {
   private readonly liveJobsMax: number;
   private readonly submissions: Submissions;
   private readonly runReports: RunReports;
+  private readonly starts: Starts;
 
   constructor(
     private readonly database: Pick<Database, 'pool'>,
@@ -75,6 +75,7 @@ export class PostgresStore implements Store {
     this.liveJobsMax = liveJobsMax;
     this.submissions = new Submissions(database, liveJobsMax);
     this.runReports = new RunReports(database);
+    this.starts = new Starts(database);
     const { pool } = database;
     this.offers = openOffers({
       pool,
@@ -132,12 +133,12 @@ export class PostgresStore implements Store {
 
   applyStarts(
     siteId: number,
-    plan: readonly Start[],
+    starts: readonly Start[],
     reservation: Reservation | null,
     context: PlanContext,
     promises: KeptPromises | null = null,
   ) {
-    return starts.applyStarts(this.database, { siteId, starts: plan, reservation, promises }, context);
+    return this.starts.apply({ siteId, starts, reservation, promises, context });
   }
 
   takeBack(siteId: number, context: PlanContext, limit: number) {

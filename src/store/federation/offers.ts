@@ -446,9 +446,9 @@ async function grant(
   const asked: DispatchExplanation = {
     ...{ sites, candidates: sites, terms: {}, ineligible: {}, level: null, priorityTerms: null },
   };
-  if (back.length > 0) await insertDecisions(tx, 'TAKE_BACK', context, decisions(back, null));
-  await insertDecisions(tx, 'DISPATCH', context, decisions(jobs, siteId, asked));
-  await insertDecisions(tx, 'START', context, decisions(jobs, siteId));
+  if (back.length > 0) await insertDecisions(tx, 'TAKE_BACK', () => context, decisions(back, null));
+  await insertDecisions(tx, 'DISPATCH', () => context, decisions(jobs, siteId, asked));
+  await insertDecisions(tx, 'START', () => context, decisions(jobs, siteId));
   await copy(
     tx,
     'runs',

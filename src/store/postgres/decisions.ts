@@ -14,25 +14,29 @@ export interface Decision {
   explanation: unknown;
 }
 
-/** They have neither triggers nor foreign keys: cheap, and no lock is waited for. */
-export function insertDecisions(
+/**
+ * They have neither triggers nor foreign keys: cheap, and no lock is waited for.
+ *
+ * @param contextOf the cycle that made one, which may be another for each
+ */
+export function insertDecisions<D extends Decision>(
   tx: Transaction,
   kind: 'DISPATCH' | 'START' | 'TAKE_BACK' | 'PREEMPT',
-  { now, policyVersion, cycle }: PlanContext,
-  decisions: readonly Decision[],
+  contextOf: (decision: D) => PlanContext,
+  decisions: readonly D[],
 ): Promise<void> {
   return copy(
     tx,
     'decisions',
     {
-      job_id: ['bigint', (decision: Decision) => decision.jobId],
-      at: ['timestamptz', () => now],
+      job_id: ['bigint', (decision: D) => decision.jobId],
+      at: ['timestamptz', (decision) => contextOf(decision).now],
       kind: ['text', () => kind],
-      policy_version: ['integer', () => policyVersion],
+      policy_version: ['integer', (decision) => contextOf(decision).policyVersion],
       from_site_id: ['integer', (decision) => decision.fromSiteId],
       site_id: ['integer', (decision) => decision.siteId],
       reason: ['text', (decision) => decision.reason],
-      cycle: ['text', () => cycle],
+      cycle: ['text', (decision) => contextOf(decision).cycle],
       detail: ['text', (decision) => JSON.stringify(decision.explanation)],
     },
     decisions,

@@ -1,16 +1,22 @@
-/** Small submissions, and small reports, that come while others are being committed: they share a transaction. */
+/** Small submissions, small reports, and small plans of sites, that come while others are being committed: they share a transaction. */
+import pLimit from 'p-limit';
 import { type Account, turns } from '../../platform/turns.js';
 import { Gathering } from '../gathering.js';
 import type { Database } from '../pool.js';
 import { shareOf } from '../rules.js';
-import type { ReportOutcome, Submission, SubmitResult } from '../store.js';
+import type { ReportOutcome, StartOutcome, Submission, SubmitResult } from '../store.js';
 import { type Reported, reportRuns, reportTogether } from './reports.js';
+import { applyStarts, type SitePlan } from './starts.js';
 import { submit } from './submit.js';
 
 /** Of one that is gathered: nobody waits for much of others. */
 const JOBS_MAX = 16;
 const REPORTS_MAX = 64;
+const STARTS_MAX = 16;
+const PROMISES_MAX = 256;
 const BYTES_MAX = 64 * 1024;
+/** Plans of sites that are applied by themselves at a time: however many cycles there are, connections are left for others. */
+const ALONE_MAX = 4;
 
 type Db = Pick<Database, 'pool'>;
 
@@ -88,3 +94,26 @@ const bytesOf = ({ reports }: Reported): number =>
     (sum, { outputs = [] }) => outputs.reduce((within, { body }) => within + body.length, sum),
     0,
   );
+
+export class Starts {
+  private readonly all = new Gathering<SitePlan, StartOutcome | null>((plans) =>
+    turns.as(null, () => applyStarts(this.database, plans, true)),
+  );
+  private readonly alone = pLimit(ALONE_MAX);
+
+  constructor(private readonly database: Db) {}
+
+  async apply(plan: SitePlan): Promise<StartOutcome> {
+    const outcome = isSmallPlan(plan) ? await turns.continued(turns.current, this.all.do(plan)) : null;
+    if (outcome !== null) return outcome;
+    const [own] = await this.alone(() => applyStarts(this.database, [plan]));
+    return own as StartOutcome;
+  }
+}
+
+/** Without starts it writes no events: no lock is held for it. */
+const isSmallPlan = (plan: SitePlan): boolean =>
+  plan.starts.length > 0 &&
+  plan.starts.length <= STARTS_MAX &&
+  (plan.promises?.promises?.jobs.length ?? 0) <= PROMISES_MAX &&
+  JSON.stringify(plan).length <= BYTES_MAX;

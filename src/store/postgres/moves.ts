@@ -28,7 +28,7 @@ export async function applyMoves(
       const takers = { up: new Set(up), schedulers: new Set(schedulers) };
       const { accepted, refused } = judged(moves, takers, elsewhere);
       if (accepted.length > 0) {
-        await insertDecisions(tx, 'DISPATCH', context, accepted.map(decision));
+        await insertDecisions(tx, 'DISPATCH', () => context, accepted.map(decision));
         const local: SiteMove[] = [];
         const meta: SiteMove[] = [];
         const inTree: TreeMove[] = [];
@@ -215,7 +215,7 @@ export async function recallRuns(
     const decisions = found.map((jobId) => ({
       ...{ jobId, fromSiteId: siteId, siteId: null, reason, explanation: {} },
     }));
-    await insertDecisions(tx, 'TAKE_BACK', context, decisions);
+    await insertDecisions(tx, 'TAKE_BACK', () => context, decisions);
     // Its agent is told of it by the event.
     const items = table('t', found, { id: ['bigint', (id) => id] });
     await commitWith(tx, [changeJobs('recall', items, { note: sql`${RECALLED}::text` })]);
@@ -255,7 +255,7 @@ async function giveBack(
     reason,
     explanation: {},
   }));
-  await insertDecisions(tx, 'TAKE_BACK', context, decisions);
+  await insertDecisions(tx, 'TAKE_BACK', () => context, decisions);
   await commitWith(tx, [changeJobs('takeBack', table('t', jobIds, { id: ['bigint', (id) => id] }), {})]);
   return jobIds;
 }

@@ -38,7 +38,7 @@ SELECT id, state, site_id AS "siteId", epoch, restartable, class, preemption_cla
     if (done.length === 0) return [];
     const stopped = done.flatMap(preemptedBy);
     const decision = { fromSiteId: siteId, siteId };
-    await insertDecisions(tx, 'PREEMPT', context, [
+    await insertDecisions(tx, 'PREEMPT', () => context, [
       ...done.map(({ jobId, victims }) => ({
         ...{ ...decision, jobId, reason: ReasonCode.MAKES_ROOM, explanation: { victims } },
       })),
