@@ -113,6 +113,8 @@ const install = async (call?: string): Promise<string> => {
       npm_config_registry: address(),
       npm_config_cache: cache,
       npm_config_fetch_retries: '0',
+      // The suite itself may be run by `npm run --silent`, which its npm would be told of.
+      npm_config_loglevel: 'notice',
     },
   });
   return stderr;
