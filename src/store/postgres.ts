@@ -15,7 +15,7 @@ import { revise } from './postgres/changes.js';
 import { checkpointsAt, noteCheckpoints } from './postgres/checkpoints.js';
 import * as control from './postgres/control.js';
 import * as followers from './postgres/followers.js';
-import { RunReports, Starts, Submissions } from './postgres/gathered.js';
+import { gather } from './postgres/gathered.js';
 import * as leases from './postgres/leases.js';
 import * as moves from './postgres/moves.js';
 import * as needs from './postgres/needs.js';
@@ -64,18 +64,14 @@ export class PostgresStore implements Store {
   readonly offers: Offers;
   readonly copies: Copies;
   private readonly liveJobsMax: number;
-  private readonly submissions: Submissions;
-  private readonly runReports: RunReports;
-  private readonly starts: Starts;
+  private readonly gathered: ReturnType<typeof gather>;
 
   constructor(
     private readonly database: Pick<Database, 'pool'>,
     { liveJobsMax = LIVE_JOBS_MAX, reach = { dataHosts: [], publicUrl: null } }: PostgresStoreOptions = {},
   ) {
     this.liveJobsMax = liveJobsMax;
-    this.submissions = new Submissions(database, liveJobsMax);
-    this.runReports = new RunReports(database);
-    this.starts = new Starts(database);
+    this.gathered = gather(database, liveJobsMax);
     const { pool } = database;
     this.offers = openOffers({
       pool,
@@ -124,7 +120,7 @@ export class PostgresStore implements Store {
   // In ----------------------------------------------------------------------------------------------------------------
 
   submit(submission: Submission) {
-    return this.submissions.submit(submission);
+    return this.gathered.submit(submission);
   }
 
   applyMoves(plan: readonly Move[], context: PlanContext) {
@@ -138,7 +134,7 @@ export class PostgresStore implements Store {
     context: PlanContext,
     promises: KeptPromises | null = null,
   ) {
-    return this.starts.apply({ siteId, starts, reservation, promises, context });
+    return this.gathered.start({ siteId, starts, reservation, promises, context });
   }
 
   takeBack(siteId: number, context: PlanContext, limit: number) {
@@ -173,7 +169,7 @@ export class PostgresStore implements Store {
     agentId: number | null = null,
     userBytes?: number,
   ) {
-    return this.runReports.report({ siteId, reports: batch, maxAttempts, agentId, userBytes });
+    return this.gathered.report({ siteId, reports: batch, maxAttempts, agentId, userBytes });
   }
 
   registerAgent(registration: AgentRegistration, now: number, maxAttempts: number) {

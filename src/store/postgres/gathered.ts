@@ -20,74 +20,75 @@ const ALONE_MAX = 4;
 
 type Db = Pick<Database, 'pool'>;
 
-export class Submissions {
-  private readonly all = new Gathering<Submission, SubmitResult | null>((submissions) =>
-    turns.as(null, () => submit(this.database, submissions, this.liveJobsMax, true)),
-  );
+/**
+ * Does small tasks together, in one transaction on nobody's account. What is large, or of what null is said, which needs a row that somebody else
+ * has locked, is done by itself, on the account of who asked.
+ */
+function gathered<Task, Result>(
+  together: (tasks: readonly Task[]) => Promise<(Result | null)[]>,
+  isSmall: (task: Task) => boolean,
+  alone: (task: Task) => Promise<Result>,
+): (task: Task) => Promise<Result> {
+  const all = new Gathering<Task, Result | null>((tasks) => turns.as(null, () => together(tasks)));
+  return async (task) =>
+    (isSmall(task) ? await turns.continued(turns.current, all.do(task)) : null) ?? alone(task);
+}
+
+/** What is gathered on a database: `submit` of users, `report` of agents, `start` of what the cycles of sites plan. */
+export const gather = (database: Db, liveJobsMax: number) => ({
+  submit: gatherSubmissions(database, liveJobsMax),
+  report: gatherReports(database),
+  start: gatherStarts(database),
+});
+
+function gatherSubmissions(
+  database: Db,
+  liveJobsMax: number,
+): (submission: Submission) => Promise<SubmitResult> {
   /** Of users whose row was locked by somebody else: who waits for it is nobody else's matter. */
-  private readonly ofUsers = new Map<number, Gathering<Submission, SubmitResult | null>>();
+  const ofUsers = new Map<number, Gathering<Submission, SubmitResult | null>>();
 
-  constructor(
-    private readonly database: Db,
-    private readonly liveJobsMax: number,
-  ) {}
-
-  submit(submission: Submission): Promise<SubmitResult> {
-    const { current } = turns;
-    return isSmall(submission)
-      ? turns.continued(current, this.gathered(submission, current))
-      : this.alone(submission);
-  }
-
-  private async gathered(submission: Submission, account: Account | null): Promise<SubmitResult> {
-    return (
-      (await this.all.do(submission)) ??
-      ((await this.ofUser(submission.userId, account).do(submission)) as SubmitResult)
-    );
-  }
-
-  private async alone(submission: Submission): Promise<SubmitResult> {
-    const [result] = await submit(this.database, [submission], this.liveJobsMax);
-    return result as SubmitResult;
-  }
-
-  private ofUser(userId: number, account: Account | null): Gathering<Submission, SubmitResult | null> {
-    const known = this.ofUsers.get(userId);
+  function ofUser(userId: number, account: Account | null): Gathering<Submission, SubmitResult | null> {
+    const known = ofUsers.get(userId);
     if (known) return known;
     const made = new Gathering<Submission, SubmitResult | null>((submissions) =>
       turns
-        .as(account, () => submit(this.database, submissions, this.liveJobsMax))
+        .as(account, () => submit(database, submissions, liveJobsMax))
         // Behind what follows in the gathering itself.
-        .finally(() => setImmediate(() => made.isIdle && this.ofUsers.delete(userId))),
+        .finally(() => setImmediate(() => made.isIdle && ofUsers.delete(userId))),
     );
-    this.ofUsers.set(userId, made);
+    ofUsers.set(userId, made);
     return made;
   }
+
+  async function alone(submission: Submission): Promise<SubmitResult> {
+    const { current } = turns;
+    const result = isSmallSubmission(submission)
+      ? await turns.continued(current, ofUser(submission.userId, current).do(submission))
+      : (await submit(database, [submission], liveJobsMax))[0];
+    return result as SubmitResult;
+  }
+
+  return gathered(
+    (submissions) => submit(database, submissions, liveJobsMax, true),
+    isSmallSubmission,
+    alone,
+  );
 }
 
-function isSmall({ jobs, group }: Submission): boolean {
+function isSmallSubmission({ jobs, group }: Submission): boolean {
   return (
     !group && jobs.length <= JOBS_MAX && jobs.every(({ wait }) => !wait) && shareOf(jobs).bytes <= BYTES_MAX
   );
 }
 
-export class RunReports {
-  private readonly all = new Gathering<Reported, ReportOutcome | null>((reported) =>
-    turns.as(null, () => reportTogether(this.database, reported, true)),
+const gatherReports = (database: Db): ((reported: Reported) => Promise<ReportOutcome>) =>
+  gathered(
+    (all) => reportTogether(database, all, true),
+    (reported) =>
+      reported.reports.length > 0 && reported.reports.length <= REPORTS_MAX && bytesOf(reported) <= BYTES_MAX,
+    (reported) => reportRuns(database, reported),
   );
-
-  constructor(private readonly database: Db) {}
-
-  async report(reported: Reported): Promise<ReportOutcome> {
-    const { length } = reported.reports;
-    const isSmall = length > 0 && length <= REPORTS_MAX && bytesOf(reported) <= BYTES_MAX;
-    // Jobs that somebody else has locked are waited for on the agent's own account.
-    return (
-      (isSmall ? await turns.continued(turns.current, this.all.do(reported)) : null) ??
-      reportRuns(this.database, reported)
-    );
-  }
-}
 
 const bytesOf = ({ reports }: Reported): number =>
   reports.reduce(
@@ -95,20 +96,13 @@ const bytesOf = ({ reports }: Reported): number =>
     0,
   );
 
-export class Starts {
-  private readonly all = new Gathering<SitePlan, StartOutcome | null>((plans) =>
-    turns.as(null, () => applyStarts(this.database, plans, true)),
+function gatherStarts(database: Db): (plan: SitePlan) => Promise<StartOutcome> {
+  const atOnce = pLimit(ALONE_MAX);
+  return gathered(
+    (plans) => applyStarts(database, plans, true),
+    isSmallPlan,
+    (plan) => atOnce(async () => (await applyStarts(database, [plan]))[0] as StartOutcome),
   );
-  private readonly alone = pLimit(ALONE_MAX);
-
-  constructor(private readonly database: Db) {}
-
-  async apply(plan: SitePlan): Promise<StartOutcome> {
-    const outcome = isSmallPlan(plan) ? await turns.continued(turns.current, this.all.do(plan)) : null;
-    if (outcome !== null) return outcome;
-    const [own] = await this.alone(() => applyStarts(this.database, [plan]));
-    return own as StartOutcome;
-  }
 }
 
 /** Without starts it writes no events: no lock is held for it. */
