@@ -154,40 +154,36 @@ async function lockJobs(
     'integer',
     plans.map(({ siteId }) => siteId),
   );
-  const handingOver = plans.filter(handsOver).map(({ siteId }) => siteId);
+  const handingOver = list(
+    'integer',
+    plans.filter(handsOver).map(({ siteId }) => siteId),
+  );
   const jobIds = plans.flatMap(({ starts }) => starts.map((start) => start.jobId));
   const skip = skipLocked ? sql`SKIP LOCKED` : empty;
   type Answer = [
-    sites: [id: number, isUp: boolean, isLimited: boolean][],
-    limited: number[],
+    sites: [id: number, isUp: boolean, isLocked: boolean][],
     jobs: (LockedJob & { id: number })[],
   ];
-  const [sites, limited, found] = await value<Answer>(
+  const [sites, found] = await value<Answer>(
     tx,
     prepared(sql`
 WITH limited AS MATERIALIZED (
-  SELECT id FROM sites WHERE id = ANY (${siteIds}) AND (max_running_jobs IS NOT NULL OR id = ANY (${list('integer', handingOver)})) ORDER BY id FOR NO KEY UPDATE ${skip}
+  SELECT id FROM sites WHERE id = ANY (${siteIds}) AND (max_running_jobs IS NOT NULL OR id = ANY (${handingOver})) ORDER BY id FOR NO KEY UPDATE ${skip}
 ), site AS MATERIALIZED (
-  SELECT id, state, max_limit_s, max_running_jobs FROM sites
+  SELECT id, state, max_limit_s, max_running_jobs IS NOT NULL OR id = ANY (${handingOver}) AS is_limited FROM sites
    WHERE id = ANY (${siteIds}) AND removed_at IS NULL AND (SELECT count(*) FROM limited) >= 0 ORDER BY id FOR SHARE ${skip}
 ), job AS MATERIALIZED (
   SELECT id, state, site_id AS "siteId", user_id AS "userId", epoch, date_part('epoch', dispatched_at) AS "dispatchedAt", tasks, coalesce(run_time_limit_s, (SELECT max_limit_s FROM site WHERE site.id = jobs.site_id)) AS "runTimeLimitS", cpus_per_task AS "cpusPerTask", memory_mb_per_task AS "memoryMbPerTask", resources_per_task AS "resourcesPerTask", devices_per_task AS "devicesPerTask", tasks_per_machine AS "tasksPerMachine", exclusive, parts, licenses, resources, reservation_id AS "reservationId"
     FROM jobs WHERE id = ANY (${list('bigint', jobIds)}) ORDER BY id FOR NO KEY UPDATE ${skip}
 )
 SELECT json_build_array(
-  (SELECT coalesce(json_agg(json_build_array(id, state = 'UP', max_running_jobs IS NOT NULL)), '[]') FROM site),
-  (SELECT coalesce(json_agg(id), '[]') FROM limited),
+  (SELECT coalesce(json_agg(json_build_array(id, state = 'UP', NOT is_limited OR id IN (SELECT id FROM limited))), '[]') FROM site),
   (SELECT coalesce(json_agg(job), '[]') FROM job)) AS v`),
   );
   const jobs = new Map(found.map((job) => [job.id, job]));
   const up = new Set(sites.flatMap(([id, isUp]) => (isUp ? [id] : [])));
   if (!skipLocked) return { locked: plans, up, jobs };
-  const alone = new Set(limited);
-  const own = new Set(
-    sites.flatMap(([id, , isLimited]) =>
-      (isLimited || handingOver.includes(id)) && !alone.has(id) ? [] : [id],
-    ),
-  );
+  const own = new Set(sites.flatMap(([id, , isLocked]) => (isLocked ? [id] : [])));
   const locked = plans.filter(
     ({ siteId, starts }) => own.has(siteId) && starts.every(({ jobId }) => jobs.has(jobId)),
   );
