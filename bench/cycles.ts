@@ -300,82 +300,80 @@ async function inTurnPerSecond<T>(
   return lists.flat().length / elapsed;
 }
 
-async function reportsBench(server: EmbeddedPostgres): Promise<Measured> {
-  const random = new RandomStream(3, 'reports');
-  const grid = await Grid.open(server, 'reports', AT_ONCE);
+interface Single {
+  name: string;
+  /** Of its database, and its random stream. */
+  of: string;
+  seed: number;
+  what: string;
+  /** Where jobs wait at all sites: how many of them in a second. */
+  rate(grid: Grid): Promise<number>;
+  /** Of as many bare rows that are so this is done. */
+  bare: ['dispatched', 'start'] | ['running', 'end'];
+}
+
+/** What sites do, each one after another, all of them at a time; against bare statements. */
+async function singleBench(
+  server: EmbeddedPostgres,
+  { name, of, seed, what, rate, bare }: Single,
+): Promise<Measured> {
+  const random = new RandomStream(seed, of);
+  const grid = await Grid.open(server, of, AT_ONCE);
   const raw = await RawPostgres.open(grid.url);
-  const bare = await bareConnections(grid.url, AT_ONCE);
+  const connections = await bareConnections(grid.url, AT_ONCE);
   const all = AT_ONCE * EACH;
+  const [made, done] = bare;
   try {
     return await sideBySide(
       {
-        name: 'report-single',
-        unit: 'jobs/s',
-        aim: { ratio: 0.5 },
-        what: `${AT_ONCE} sites report the end of one run after another, each acknowledged when it is durable; against bare statements of the same rows by as many connections, as durable`,
+        ...{ name, unit: 'jobs/s', aim: { ratio: 0.5 } },
+        what: `${AT_ONCE} sites ${what} when it is durable; against bare statements of the same rows by as many connections, as durable`,
       },
       3,
       async () => {
         await grid.submit(4 * all, random);
         await grid.dispatch();
-        const lists: { siteId: number; run: Run }[][] = [];
-        for (let siteId = 1; siteId <= AT_ONCE; siteId++)
-          lists.push((await grid.fill(siteId)).slice(0, EACH).map((run) => ({ siteId, run })));
-        return inTurnPerSecond(lists, ({ siteId, run }) => grid.end(siteId, [run]));
+        return rate(grid);
       },
       async () => {
-        const ids = await raw.running(all);
+        const ids = await raw[made](all);
         const lists = Array.from({ length: AT_ONCE }, (_, i) => ids.slice(i * EACH, (i + 1) * EACH));
-        return inTurnPerSecond(lists, bare.end);
+        return inTurnPerSecond(lists, connections[done]);
       },
     );
   } finally {
-    await bare.close();
+    await connections.close();
     await raw.close();
     await grid.close();
   }
 }
 
-async function startsBench(server: EmbeddedPostgres): Promise<Measured> {
-  const random = new RandomStream(4, 'starts');
-  const grid = await Grid.open(server, 'starts', AT_ONCE);
-  const raw = await RawPostgres.open(grid.url);
-  const bare = await bareConnections(grid.url, AT_ONCE);
-  const all = AT_ONCE * EACH;
-  try {
-    return await sideBySide(
-      {
-        name: 'start-single',
-        unit: 'jobs/s',
-        aim: { ratio: 0.5 },
-        what: `${AT_ONCE} sites start one job after another, each answered when it is durable; against bare statements of the same rows by as many connections, as durable`,
-      },
-      3,
-      async () => {
-        await grid.submit(4 * all, random);
-        await grid.dispatch();
-        await grid.mirror.sync();
-        const plans = Array.from({ length: AT_ONCE }, (_, i) => grid.plan(i + 1));
-        const lists = plans.map((plan) => plan.starts.slice(0, EACH).map((start) => ({ plan, start })));
-        const runs = new Map(plans.map(({ siteId }) => [siteId, [] as Run[]]));
-        const rate = await inTurnPerSecond(lists, async ({ plan, start }) => {
-          runs.get(plan.siteId)?.push(...(await grid.start(plan, [start])));
-        });
-        for (const [siteId, begun] of runs) await grid.end(siteId, begun);
-        return rate;
-      },
-      async () => {
-        const ids = await raw.dispatched(all);
-        const lists = Array.from({ length: AT_ONCE }, (_, i) => ids.slice(i * EACH, (i + 1) * EACH));
-        return inTurnPerSecond(lists, bare.start);
-      },
-    );
-  } finally {
-    await bare.close();
-    await raw.close();
-    await grid.close();
-  }
-}
+const REPORTS: Single = {
+  ...{ name: 'report-single', of: 'reports', seed: 3, bare: ['running', 'end'] },
+  what: 'report the end of one run after another, each acknowledged',
+  async rate(grid) {
+    const lists: { siteId: number; run: Run }[][] = [];
+    for (let siteId = 1; siteId <= AT_ONCE; siteId++)
+      lists.push((await grid.fill(siteId)).slice(0, EACH).map((run) => ({ siteId, run })));
+    return inTurnPerSecond(lists, ({ siteId, run }) => grid.end(siteId, [run]));
+  },
+};
+
+const STARTS: Single = {
+  ...{ name: 'start-single', of: 'starts', seed: 4, bare: ['dispatched', 'start'] },
+  what: 'start one job after another, each answered',
+  async rate(grid) {
+    await grid.mirror.sync();
+    const plans = Array.from({ length: AT_ONCE }, (_, i) => grid.plan(i + 1));
+    const lists = plans.map((plan) => plan.starts.slice(0, EACH).map((start) => ({ plan, start })));
+    const runs = new Map(plans.map(({ siteId }) => [siteId, [] as Run[]]));
+    const rate = await inTurnPerSecond(lists, async ({ plan, start }) => {
+      runs.get(plan.siteId)?.push(...(await grid.start(plan, [start])));
+    });
+    for (const [siteId, begun] of runs) await grid.end(siteId, begun);
+    return rate;
+  },
+};
 
 export const cyclesBench: Bench = {
   names: NAMES,
@@ -390,8 +388,8 @@ export const cyclesBench: Bench = {
       if (only('dispatch-cycle')) results.push(await dispatchBench(server));
       for (const size of SIZES) if (only(`backfill-${size}`)) results.push(await backfillBench(server, size));
       if (only('backfill-kinds')) results.push(await kindsBench(server));
-      if (only('report-single')) results.push(await reportsBench(server));
-      if (only('start-single')) results.push(await startsBench(server));
+      for (const single of [REPORTS, STARTS])
+        if (only(single.name)) results.push(await singleBench(server, single));
       return results;
     } finally {
       await server.stop();
