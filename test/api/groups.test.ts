@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { filled, filledChars, templateOf } from '../../src/api/services/template.js';
 import { DEFAULT_POLICY } from '../../src/core/index.js';
-import { IN_FULL } from '../support/seed.js';
+import { cases } from '../support/seed.js';
 import { type Json, unique, withApi } from './support/api.js';
 import { follow, settled } from './support/follow.js';
 import { schedule } from './support/schedule.js';
@@ -550,7 +550,7 @@ describe('a group', () => {
 });
 
 /** As many as a submission may have, all of them where all cases are tried. */
-const MANY = IN_FULL ? 100_000 : 5_000;
+const MANY = cases(100_000);
 
 /** Last: the feed takes a while to walk along its events. */
 describe(`a group of ${MANY} jobs`, () => {

@@ -9,7 +9,7 @@ import { ResultSink } from '../../src/simulator/sink.js';
 import { countedWorld } from '../../src/simulator/sites.js';
 import { summarize } from '../../src/simulator/statistics.js';
 import type { SimJob } from '../../src/simulator/workload.js';
-import { cases } from '../support/seed.js';
+import { cases, IN_FULL } from '../support/seed.js';
 import { simJobs } from './support/jobs.js';
 
 const PREEMPTION = { graceS: 30, exemptS: 60, cancelBelow: 0 };
@@ -176,7 +176,7 @@ describe.each(policyNames.map((name) => name.replace('-N', '-2')))(
 );
 
 describe('switchyard simulate --scavengers', () => {
-  const JOBS = 1000;
+  const JOBS = IN_FULL ? 2000 : 1000;
   const simulate = async (scavengers: number | null, checkpointS: number | null, classes?: object) => {
     const { simulated } = await simulateAndRecord(
       {
